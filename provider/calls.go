@@ -9,28 +9,28 @@ import (
 	"centurion"
 )
 
-// calls puts the calls of one answer together from fragments.
+// calls assembles the calls of one answer from fragments.
 //
-// A fragment belongs to the call at its index. Real endpoints deviate: no index, no id, an empty id or the name in every
-// fragment, a name in pieces, two calls at the same index, one call at two, the same id twice, all in one fragment. A
-// call starts for the reader when its name is complete, that is with the first piece of its arguments.
+// A fragment belongs to the call at its index. Real endpoints deviate: no index, no id, an empty id or the name in every fragment, a
+// name in pieces, two calls at the same index, one call at two, the same id twice, everything in one fragment. For the reader a call
+// starts when its name is complete, that is with the first piece of its arguments.
 type calls struct {
 	all     []*call
 	started int
-	ids     map[string]bool // that were told
+	ids     map[string]bool // already yielded
 }
 
 type call struct {
-	index int    // the provider's; -1 if it gave none
+	index int    // the provider's; -1 without one
 	given string // the provider's id; may be empty
 	name  string
 	args  strings.Builder
-	sent  int  // bytes of args that were told
-	begun bool // CallStart was told
+	sent  int  // yielded bytes of args
+	begun bool // CallStart was yielded
 	told  int  // its index for the reader
 }
 
-// add takes a fragment and tells what can be told.
+// add takes a fragment and yields complete parts.
 func (cs *calls) add(f wireCall, emit func(Delta)) {
 	c := cs.find(f)
 	if c == nil {
@@ -45,7 +45,7 @@ func (cs *calls) add(f wireCall, emit func(Delta)) {
 	}
 }
 
-// find returns the call that a fragment belongs to, a new one if it begins one, or nil for a repetition.
+// find returns the call of a fragment, a new one if it begins one, or nil for a repetition.
 func (cs *calls) find(f wireCall) *call {
 	id, name, args := string(f.ID), string(f.Function.Name), string(f.Function.Arguments)
 	if f.Index == nil {
@@ -62,7 +62,7 @@ func (cs *calls) find(f wireCall) *call {
 	c := cs.last(func(c *call) bool { return c.index == *f.Index })
 	switch {
 	case c == nil:
-		// An id goes on under another index, or, with a name, is used again.
+		// An id continues under another index, or, with a name, is reused.
 		if same := cs.last(func(c *call) bool { return id != "" && c.given == id }); same != nil && name == "" {
 			return same
 		}
@@ -72,12 +72,12 @@ func (cs *calls) find(f wireCall) *call {
 			return c
 		}
 		if id != "" && args == c.args.String() {
-			return nil // the whole call once more
+			return nil // the whole call again
 		}
 		return cs.start(*f.Index, id)
 	case c.given == "" && (name == "" || c.name == "" && c.args.Len() == 0):
 		if !c.begun {
-			c.given = id // late, but it is the same call
+			c.given = id // late, but the same call
 		}
 		return c
 	}
@@ -105,7 +105,7 @@ func (c *call) whole() bool {
 	return strings.HasSuffix(s, "}") && json.Valid([]byte(s))
 }
 
-// tell starts c, and those with a name that came before it, and tells what it has of its arguments.
+// tell starts c, and earlier calls with a name, and yields its arguments so far.
 func (cs *calls) tell(c *call, emit func(Delta)) {
 	if !c.begun {
 		for _, earlier := range cs.all {
@@ -141,18 +141,18 @@ func (cs *calls) begin(c *call, emit func(Delta)) {
 // errNameless is the error for what nameless reports.
 var errNameless = &centurion.Error{Kind: centurion.KindStreamCut, Msg: "the answer has a call without a name: events were lost"}
 
-// nameless reports whether arguments came for a call whose name did not: its beginning was lost. Nobody can run it, and
-// a history with it in is refused.
+// nameless reports whether there are arguments for a call without a name, whose beginning was lost. It cannot be run, and providers
+// refuse a history with it.
 func (cs *calls) nameless() bool {
 	return slices.ContainsFunc(cs.all, func(c *call) bool { return c.name == "" && c.args.Len() > 0 })
 }
 
-// end tells what is left and returns how many calls there were. If the answer did not end cleanly, only calls whose
-// arguments are complete beyond doubt end.
+// end yields the rest and returns the number of calls. If the answer did not end cleanly, only calls with definitely complete arguments
+// end.
 func (cs *calls) end(clean bool, emit func(Delta)) int {
 	for _, c := range cs.all {
 		if !c.begun && c.name == "" && c.args.Len() == 0 {
-			continue // an empty entry is no call
+			continue // an empty entry is not a call
 		}
 		cs.tell(c, emit)
 		if !clean && !c.whole() {

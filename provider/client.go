@@ -26,54 +26,53 @@ const (
 	modelsMaxBytes = 16 << 20          // of such a list; the largest known is about 1 MB
 )
 
-// Limits is how many tokens a model takes, prompt and answer together, and how many one answer may have. 0 means unknown.
+// Limits are a model's window for prompt and answer together, and its longest answer, in tokens. 0 means unknown.
 type Limits struct{ Context, Output int }
 
-// ModelInfo is what a client says of the model that it asks.
+// ModelInfo describes a client's model.
 type ModelInfo struct {
 	centurion.ModelRef
 	Limits
 }
 
-// Endpoint is one model at one provider. Model and BaseURL are needed; every other field has a useful zero value.
+// Endpoint is one model at one provider. Model and BaseURL are required; every other field has a useful zero value.
 type Endpoint struct {
 	Model   centurion.ModelRef
-	Limits  Limits // told by [Client.Model]; a request is not held to them
+	Limits  Limits // returned by [Client.Model]; not enforced
 	BaseURL string // up to and without /chat/completions and the like: "https://api.openai.com/v1"
 	APIKey  string // empty for local servers
 
-	// KeySource says where the key came from: the name of a variable or a file. It is named when the key is refused; the
-	// key itself never is.
+	// KeySource names the key's source, a variable or a file, in the error for a refused key; the key itself is never shown.
 	KeySource string
 
-	Wire    Wire              // the API that it is spoken to by, such as Responses; nil means OpenAI's chat completions
-	Headers map[string]string // sent with every request, over those that are sent anyway
-	// Extra are fields for the body of every request, such as reasoning_effort. They win over fields of ours, except
-	// model, messages, input, tools and stream, which are ignored here.
+	Wire    Wire              // the API, such as Responses; nil means OpenAI's chat completions
+	Headers map[string]string // sent with every request, overriding defaults
+	// Extra are fields for the body of every request, such as reasoning_effort. They override our fields, except model, messages, input,
+	// tools and stream.
 	Extra            map[string]any
-	NoSessionHeaders bool // leaves out x-session-id and x-parent-session-id
-	EchoReasoning    bool // hands the reasoning of earlier answers back, as some models demand
+	NoSessionHeaders bool // omits x-session-id and x-parent-session-id
+	EchoReasoning    bool // sends the reasoning of earlier answers back, as some models require
 
 	// HTTP carries the requests. Nil means one client shared by every endpoint with the same Gates: 15 s to dial and 15 s
 	// for TLS, 64 idle connections for each host, no limit for a whole request.
 	HTTP *http.Client
-	// IdleTimeout is how long nothing at all may be heard. Keep-alives are a sign of life, for at most 10 minutes without
-	// a piece of the answer. 0 means 120 s.
+	// IdleTimeout is the longest total silence. Keep-alives are a sign of life, for at most 10 minutes without a piece of the answer. 0
+	// means 120 s.
 	IdleTimeout time.Duration
 	MaxRetries  int    // of an answer 429 or 529; 0 means 8, a negative number none
-	Gates       *Gates // shared by every endpoint of a host; nil means one of its own
+	Gates       *Gates // shared by all endpoints of a host; nil means its own
 }
 
-// Client speaks to one endpoint. It may be used by many sessions at the same time.
+// Client accesses one endpoint. It is safe for concurrent use by many sessions.
 type Client struct {
 	end    Endpoint
 	extra  []field
 	config openai.ClientConfig
 	gate   *Gate
-	err    error // of the configuration; told by every call
+	err    error // of the configuration; returned by every call
 }
 
-// field is one more field of a request's body.
+// field is an additional field of a request's body.
 type field struct {
 	name  string
 	value json.RawMessage
@@ -89,7 +88,7 @@ func New(e Endpoint) *Client {
 	}
 	c := &Client{end: e, gate: e.Gates.Of(e.Model), config: openai.DefaultConfig(e.APIKey)}
 	c.config.BaseURL = strings.TrimRight(e.BaseURL, "/")
-	// Every line that is no part of the answer is taken out before go-openai counts it; see sieve.
+	// Lines that are not part of the answer are removed before go-openai counts them; see sieve.
 	c.config.EmptyMessagesLimit = 1 << 30
 	if e.BaseURL == "" {
 		c.err = &centurion.Error{Op: "call " + e.Model.String(), Kind: centurion.KindConfig, Msg: "the provider has no base URL",
@@ -104,7 +103,7 @@ func New(e Endpoint) *Client {
 	return c
 }
 
-// fieldsOf returns the fields of [Endpoint].Extra that count, sorted.
+// fieldsOf returns the effective fields of [Endpoint].Extra, sorted.
 func fieldsOf(extra map[string]any) (all []field, err *centurion.Error) {
 	for _, name := range slices.Sorted(maps.Keys(extra)) {
 		switch name {
@@ -120,11 +119,10 @@ func fieldsOf(extra map[string]any) (all []field, err *centurion.Error) {
 	return all, nil
 }
 
-// Model returns the model that the client asks, and its limits.
+// Model returns the client's model and its limits.
 func (c *Client) Model() ModelInfo { return ModelInfo{c.end.Model, c.end.Limits} }
 
-// Closed returns for how long nobody is let ask this model, because its provider said "too many requests"; 0 means that it
-// can be asked.
+// Closed returns for how long this model accepts no requests, because its provider said "too many requests"; 0 if it accepts them.
 func (c *Client) Closed() time.Duration { return c.gate.Closed() }
 
 func (c *Client) hasExtra(name string) bool {
@@ -170,7 +168,7 @@ func (c *Client) Models(ctx context.Context) ([]string, error) {
 	}
 	ids := make([]string, 0, len(list.Data))
 	for _, m := range list.Data {
-		if id := strings.TrimPrefix(m.ID, "models/"); id != "" { // Google names them models/…, but takes the bare name
+		if id := strings.TrimPrefix(m.ID, "models/"); id != "" { // Google names them models/…, but accepts the bare name
 			ids = append(ids, id)
 		}
 	}
@@ -185,8 +183,8 @@ func (c *Client) setHeaders(h http.Header) {
 	}
 }
 
-// newHTTPClient returns a client without a limit for a whole request, because an answer may stream for an hour; each
-// phase that must be short has a limit of its own.
+// newHTTPClient returns a client without a limit for a whole request, because an answer may stream for an hour; phases that must be
+// short have their own limits.
 func newHTTPClient() *http.Client {
 	dialer := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Client{
@@ -198,7 +196,7 @@ func newHTTPClient() *http.Client {
 			MaxIdleConns:        256,
 			MaxIdleConnsPerHost: 64, // more than the 50 sessions of one host
 			IdleConnTimeout:     90 * time.Second,
-			DisableCompression:  true, // a compressing proxy holds small events back until its buffer is full
+			DisableCompression:  true, // a compressing proxy delays small events until its buffer is full
 		},
 		// A redirected POST becomes a GET, and a key must not follow one anyway.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

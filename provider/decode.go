@@ -11,8 +11,8 @@ import (
 	"centurion"
 )
 
-// The shapes of a chunk. They are our own because go-openai drops half of what real endpoints send. Nothing here fails
-// for a field of an unexpected type: it counts as absent.
+// The format of a chunk. We define our own because go-openai drops half of what real endpoints send. A field of an unexpected type
+// counts as absent.
 type (
 	wireChunk struct {
 		Choices []wireChoice    `json:"choices"`
@@ -35,7 +35,7 @@ type (
 		Reasoning        text          `json:"reasoning"`
 		ReasoningDetails []wireDetail  `json:"reasoning_details"`
 		ToolCalls        []wireCall    `json:"tool_calls"`
-		FunctionCall     *wireFunction `json:"function_call"` // before there were tools
+		FunctionCall     *wireFunction `json:"function_call"` // from before tools
 	}
 	wireDetail struct {
 		Text    text `json:"text"`
@@ -77,8 +77,7 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// unquote returns what a JSON string says, and "" for anything else. Most pieces have nothing in them to be translated,
-// and some are megabytes long.
+// unquote returns the value of a JSON string, and "" for anything else. Most pieces need no unescaping, and some are megabytes long.
 func unquote(b []byte) (s string) {
 	if len(b) < 2 || b[0] != '"' {
 		return ""
@@ -90,7 +89,7 @@ func unquote(b []byte) (s string) {
 	return s
 }
 
-// arguments are a string with JSON in it, or, from some gateways, the JSON itself.
+// arguments is a string of JSON, or, from some gateways, the JSON itself.
 type arguments string
 
 // UnmarshalJSON never fails.
@@ -140,7 +139,7 @@ type decoder struct {
 	gone    bool // the reader has gone
 	told    bool // a piece of the answer was yielded
 	chunks  int
-	finish  string // as the provider said it
+	finish  string // the provider's finish reason
 	refused bool
 	calls   calls
 	tokens  centurion.Tokens
@@ -175,7 +174,7 @@ func (d *decoder) chunk(raw []byte) error {
 		return providerError(0, nil, raw)
 	}
 	if u := c.Usage; u != nil && (u.Prompt > 0 || u.Completion > 0) {
-		d.tokens = u.tokens() // some endpoints send a running count: the last one holds
+		d.tokens = u.tokens() // some endpoints send a running count: the last one counts
 	}
 	for i := range c.Choices {
 		if err := d.choice(&c.Choices[i]); err != nil {
@@ -185,8 +184,7 @@ func (d *decoder) chunk(raw []byte) error {
 	return nil
 }
 
-// present reports whether an error field holds an error: not null, and not one of the empty values that some endpoints
-// send with every chunk.
+// present reports whether an error field is set: not null or one of the empty values that some endpoints send with every chunk.
 func present(raw json.RawMessage) bool {
 	switch string(raw) {
 	case "", "null", `""`, "{}", "[]", "false", "0":
@@ -214,7 +212,7 @@ func (d *decoder) choice(c *wireChoice) error {
 		d.emit(Delta{Type: Text, Text: string(s)})
 	}
 	if len(delta.ToolCalls) > 0 {
-		d.finish = "" // a call after the finish reason: only the next one says that it is complete
+		d.finish = "" // a call follows the finish reason: only the next one is final
 	}
 	for _, call := range delta.ToolCalls {
 		d.calls.add(call, d.emit)
@@ -233,7 +231,7 @@ func (d *decoder) choice(c *wireChoice) error {
 	return nil
 }
 
-// thought returns the piece of reasoning, which endpoints send under several names, often under two at once.
+// thought returns the piece of reasoning, which endpoints send under several names, sometimes two at once.
 func (w *wireDelta) thought() string {
 	switch {
 	case w.Content.reasoning != "":
@@ -250,7 +248,7 @@ func (w *wireDelta) thought() string {
 	return s.String()
 }
 
-// done tells the end of the answer. It returns false if the reader went before that.
+// done yields the end of the answer. It returns false if the reader stopped before that.
 func (d *decoder) done() bool {
 	finish := finishOf(d.finish)
 	clean := finish == centurion.FinishStop || finish == centurion.FinishToolCalls
@@ -270,7 +268,7 @@ func (d *decoder) done() bool {
 	return true
 }
 
-// cut says how far an answer came that was cut.
+// cut describes how far an interrupted answer came.
 func (d *decoder) cut() string {
 	if d.chunks == 0 {
 		return "the answer ended before it began"
@@ -292,8 +290,8 @@ func finishOf(reason string) string {
 	return centurion.FinishUnknown
 }
 
-// tokens sorts a count into disjoint kinds. By OpenAI's rule the prompt includes what was cached, and the completion
-// what was reasoned; endpoints that count them beside each other are told by sums that do not add up otherwise.
+// tokens splits a count into disjoint kinds. In OpenAI's format the prompt includes cached tokens, and the completion includes
+// reasoning; endpoints that count them separately are recognised by sums that do not match.
 func (u *wireUsage) tokens() centurion.Tokens {
 	whole := func(f float64) int64 {
 		if math.IsNaN(f) || f < 0 || f > 1e15 {

@@ -22,12 +22,12 @@ import (
 
 const (
 	statusTooMany    = http.StatusTooManyRequests
-	statusOverloaded = 529       // Anthropic's own, and of those who copy it
+	statusOverloaded = 529       // Anthropic's own, also used by its imitators
 	errorMaxBytes    = 256 << 10 // of an error's body
-	excerptLen       = 300       // bytes of a provider's own words in an error of ours
+	excerptLen       = 300       // bytes of a provider's message in our error
 )
 
-// complaint is what a provider's error body says, in whichever of the common shapes.
+// complaint is a provider's error body in any of the common formats.
 type complaint struct {
 	Message text        `json:"message"`
 	Type    text        `json:"type"`
@@ -39,7 +39,7 @@ type complaint struct {
 		RetryDelay text `json:"retryDelay"` // Google: "34s"
 	} `json:"details"`
 	Metadata struct {
-		Raw text `json:"raw"` // OpenRouter: the words of the provider behind it
+		Raw text `json:"raw"` // OpenRouter: the underlying provider's message
 	} `json:"metadata"`
 	Error json.RawMessage `json:"error"`
 }
@@ -47,7 +47,7 @@ type complaint struct {
 // scalar is a string or a number, as a string.
 type scalar string
 
-// UnmarshalJSON never fails: what is neither is nothing.
+// UnmarshalJSON never fails: other types are empty.
 func (s *scalar) UnmarshalJSON(b []byte) error {
 	var v string
 	if json.Unmarshal(b, &v) == nil {
@@ -61,7 +61,7 @@ func (s *scalar) UnmarshalJSON(b []byte) error {
 // maybeDetail is the detail of a FastAPI server: a string, or a list of objects with a msg.
 type maybeDetail string
 
-// UnmarshalJSON never fails: what is neither is nothing.
+// UnmarshalJSON never fails: other types are empty.
 func (d *maybeDetail) UnmarshalJSON(b []byte) error {
 	var s string
 	var list []struct {
@@ -123,7 +123,7 @@ func readComplaint(b []byte) complaint {
 	return c
 }
 
-// wordStatus gives errors that come without a status the one that their word stands for.
+// wordStatus returns the status for an error that has only a type.
 func wordStatus(word string) int {
 	switch strings.ToLower(word) {
 	case "invalid_request_error", "invalid_argument", "failed_precondition", "bad_request":
@@ -146,8 +146,8 @@ func wordStatus(word string) int {
 	return 0
 }
 
-// providerError makes an error from what a provider said. Status is 0 for an error inside a stream; it is then taken
-// from the words.
+// providerError makes an error from a provider's message. Status is 0 for an error inside a stream; it is then derived from the
+// message.
 func providerError(status int, header http.Header, body []byte) *centurion.Error {
 	c := readComplaint(body)
 	if status == 0 {
@@ -170,7 +170,7 @@ func providerError(status int, header http.Header, body []byte) *centurion.Error
 	return e
 }
 
-// kindOf classifies by status, then code and type, and by the wording last.
+// kindOf classifies by status, then code and type, and finally by the wording.
 func kindOf(status int, c complaint) centurion.Kind {
 	msg := strings.ToLower(string(c.Message))
 	words := strings.ToLower(string(c.Code) + " " + string(c.Type))
@@ -202,13 +202,13 @@ func kindOf(status int, c complaint) centurion.Kind {
 	return centurion.KindInvalidRequest
 }
 
-// overflowWords are what providers say when a conversation is too long and no code tells.
+// overflowWords are the providers' phrases for a conversation that is too long, for errors without a code.
 func overflowWords() []string {
 	return []string{"context length", "context_length", "context window", "context size", "prompt is too long", "input is too long",
 		"input token count", "exceed context limit", "maximum prompt length", "model token limit", "reduce the length of the messages"}
 }
 
-// retryAfter reads how long the provider asks to wait: seconds, a date, or milliseconds in a header of its own.
+// retryAfter parses the delay requested by the provider: seconds, a date, or milliseconds in a separate header.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	seconds := func(s string, unit time.Duration) time.Duration {
 		f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
@@ -227,7 +227,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return untilReset(h, now)
 }
 
-// statusError makes an error from an answer that is not a success.
+// statusError makes an error from an unsuccessful answer.
 func (c *Client) statusError(op string, resp *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorMaxBytes))
 	e := providerError(resp.StatusCode, resp.Header, body)
@@ -237,7 +237,7 @@ func (c *Client) statusError(op string, resp *http.Response) error {
 	return c.complete(e, op)
 }
 
-// complete adds what only the client knows: the operation, where the key is from, and what a person can do.
+// complete adds what only the client knows: the operation, the key's source, and a hint.
 func (c *Client) complete(e *centurion.Error, op string) *centurion.Error {
 	told := *e
 	told.Op = op
@@ -268,7 +268,7 @@ func (c *Client) complete(e *centurion.Error, op string) *centurion.Error {
 	return &told
 }
 
-// baseURL returns the base URL without what could be a secret in it.
+// baseURL returns the base URL without possible secrets.
 func (c *Client) baseURL() string {
 	u, err := url.Parse(c.config.BaseURL)
 	if err != nil {
@@ -277,7 +277,7 @@ func (c *Client) baseURL() string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// redact takes the key out of a provider's words.
+// redact removes the key from a provider's message.
 func (c *Client) redact(s string) string {
 	if len(c.end.APIKey) < 4 {
 		return s
@@ -285,7 +285,7 @@ func (c *Client) redact(s string) string {
 	return strings.ReplaceAll(s, c.end.APIKey, "[key]")
 }
 
-// transportError makes an error from a failure to send a request or to read its answer. If ctx has ended, that is why.
+// transportError makes an error from a failure to send a request or to read its answer. If ctx has ended, that is the cause.
 func (c *Client) transportError(ctx context.Context, op string, err error) error {
 	if ctx.Err() != nil {
 		cause := context.Cause(ctx)
@@ -295,7 +295,7 @@ func (c *Client) transportError(ctx context.Context, op string, err error) error
 		return &centurion.Error{Op: op, Kind: centurion.KindOf(cause), Err: cause}
 	}
 	if ue, ok := errors.AsType[*url.Error](err); ok {
-		err = ue.Err // without the URL, which may hold a secret
+		err = ue.Err // without the URL, which may contain a secret
 	}
 	e := &centurion.Error{Op: op, Kind: centurion.KindNetwork, Msg: "the connection to " + c.baseURL() + " broke", Err: err,
 		Hint: "check the network; the work can be retried"}
@@ -303,12 +303,12 @@ func (c *Client) transportError(ctx context.Context, op string, err error) error
 		e.Msg, e.Hint = "cannot reach "+c.baseURL(), "check that the server runs and that the base URL is right"
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		e.Err = errors.New(err.Error()) // a time-out of the transport, not of ours: nobody may take it for one
+		e.Err = errors.New(err.Error()) // a transport timeout must not be taken for one of ours
 	}
 	return e
 }
 
-// excerpt shortens a provider's words to one line.
+// excerpt shortens a provider's message to one line.
 func excerpt(b []byte) string {
 	cut := len(b) > excerptLen
 	s := strings.Join(strings.Fields(strings.ToValidUTF8(string(b[:min(len(b), excerptLen+utf8.UTFMax)]), "\uFFFD")), " ")

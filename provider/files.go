@@ -8,16 +8,16 @@ import (
 	"centurion"
 )
 
-// resultFiles stands before files that the results of tools have brought, where an API takes them from the user only.
+// resultFiles precedes files of tool results, where an API accepts them only from the user.
 const resultFiles = "Files that the results above have brought:"
 
-// unsendable tells the model of a file that its API has no place for.
+// unsendable describes a file that its API does not support.
 func unsendable(f centurion.File) string {
 	return "[" + f.Describe() + " is left out: it cannot be sent here]"
 }
 
-// fromUser moves the files of results into the message of the user that follows them all, a new one if there is none, so
-// that calls and their results stay together. They stand at its front: what follows there may change.
+// fromUser moves the files of results into the following message of the user, a new one if there is none, so that calls and their
+// results stay together. They are at its front, since later parts may change.
 func fromUser(messages []Message) []moved {
 	out := make([]moved, 0, len(messages)+1)
 	var files []centurion.File
@@ -41,16 +41,16 @@ func fromUser(messages []Message) []moved {
 	return out
 }
 
-// moved is a message of the user with the files of the results before it.
+// moved is a message of the user with the files of the preceding results.
 type moved struct {
 	Message
 	before []centurion.File
 }
 
-// bare reports whether the message is one text and nothing else.
+// bare reports whether the message is a single text.
 func (m moved) bare() bool { return len(m.before)+len(m.Files) == 0 }
 
-// each tells the message's parts in their order: files stand before the text.
+// each calls the functions for the message's parts in order: files precede the text.
 func (m moved) each(text func(string), file func(centurion.File)) {
 	if len(m.before) > 0 {
 		text(resultFiles)
@@ -66,8 +66,7 @@ func (m moved) each(text func(string), file func(centurion.File)) {
 	}
 }
 
-// chatParts lays a message of the user out as a list of parts. Chat completions take images; a PDF has no place in them
-// that every endpoint knows.
+// chatParts formats a message of the user as a list of parts. Chat completions support images, but no common format for PDFs.
 func chatParts(m moved) (out []openai.ChatMessagePart) {
 	text := func(s string) {
 		out = append(out, openai.ChatMessagePart{Type: openai.ChatMessagePartTypeText, Text: s})
@@ -90,7 +89,7 @@ type itemFile struct {
 	ImageURL string `json:"image_url,omitzero"`
 }
 
-// itemParts lays a message out as the content of an item.
+// itemParts formats a message as the content of an item.
 func itemParts(m moved) (out []any) {
 	m.each(func(s string) { out = append(out, itemText{"input_text", s}) }, func(f centurion.File) { out = append(out, itemFileOf(f)) })
 	return out
@@ -106,7 +105,7 @@ func itemFileOf(f centurion.File) any {
 	return itemText{"input_text", unsendable(f)}
 }
 
-// resultParts is the output of a call that has files: its text and they.
+// resultParts is the output of a call with files: its text and the files.
 func resultParts(text string, files []centurion.File) []any {
 	out := []any{itemText{"input_text", text}}
 	for _, f := range files {

@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	// firstRate is how many sessions a second a gate lets go after it has opened: fewer than a tenth of the fifty of one host,
-	// also with the jitter, so that what had to wait does not come back as a herd.
+	// firstRate is the number of sessions per second that a gate releases after it has opened: fewer than a tenth of the fifty of one
+	// host, even with jitter, so that they do not return as a herd.
 	firstRate = 3.5
-	// steady is how long it stays at that: every one of fifty sessions that waited has gone by then.
+	// steady is how long it stays at that rate: enough for fifty waiting sessions.
 	steady = 15 * time.Second
-	// freeRate is about the rate at which a gate does not count any more. In between, it lets one session a second more go
-	// with every second; another "too many requests" begins anew.
+	// freeRate is about the rate at which a gate has no effect any more. In between, the rate grows by one session per second each
+	// second; another "too many requests" starts over.
 	freeRate = 50
 )
 
-// Gates hold back every session of a model together while its provider says "too many requests". There is one gate for
-// each provider and model. The zero Gates is ready for use, and is shared by every [Endpoint] of a host.
+// Gates delay all sessions of a model together while its provider says "too many requests". There is one gate for each provider and
+// model. The zero Gates is ready to use, and is shared by every [Endpoint] of a host.
 type Gates struct {
 	mu    sync.Mutex
 	gates map[centurion.ModelRef]*Gate
 	http  *http.Client
 }
 
-// Of returns the gate of a model; it is the same at every call.
+// Of returns the gate of a model, always the same one.
 func (g *Gates) Of(m centurion.ModelRef) *Gate {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -64,30 +64,30 @@ func (g *Gates) client() *http.Client {
 	return g.http
 }
 
-// Gate is open until it is closed, and opens by itself. Those that waited, and those that come soon after, are let go one
-// by one, at a rate that begins low and grows, with jitter, and not as a herd.
+// Gate is open until it is closed, and opens by itself. Waiting sessions, and those that come soon after, are released one by one, at a
+// rate that begins low and grows, with jitter, instead of as a herd.
 type Gate struct {
 	mu    sync.Mutex
 	until time.Time // closed until then; zero if it never was
-	next  time.Time // when the next one may go, if that is later than now
-	times int       // that it was closed
+	next  time.Time // when the next one is released, if later than now
+	times int       // number of closings
 }
 
-// ticket is a caller's turn at a gate. It is void when the gate was closed again meanwhile: who holds it takes another at
-// its time, so that those who wait never come in two rows at once. The zero ticket is none.
+// ticket is a caller's turn at a gate. It becomes void if the gate is closed again: its holder takes another at its time, so that
+// waiters never queue in two rows. The zero ticket is none.
 type ticket struct {
 	at    time.Time
-	times int // that the gate had been closed by then
+	times int // the number of closings at its issue
 }
 
-// Closed returns for how long from now the gate lets nobody go; 0 if it is open.
+// Closed returns for how long the gate stays closed; 0 if it is open.
 func (g *Gate) Closed() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return max(time.Until(g.until), 0)
 }
 
-// Close closes the gate until then; an earlier time than it is closed for already changes nothing.
+// Close closes the gate until then, unless it is closed for longer already.
 func (g *Gate) Close(until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -112,7 +112,7 @@ func (g *Gate) Wait(ctx context.Context) error {
 	}
 }
 
-// turn returns how long a caller has to wait, and its ticket, which it hands in when it asks again.
+// turn returns how long a caller has to wait, and its ticket for the next call.
 func (g *Gate) turn(had ticket) (time.Duration, ticket) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

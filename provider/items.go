@@ -11,7 +11,7 @@ import (
 	"centurion"
 )
 
-// The shapes of the events of /responses. As with chunks, a field of an unexpected type counts as absent.
+// The format of the events of /responses. As in chunks, a field of an unexpected type counts as absent.
 type (
 	wireEvent struct {
 		Type      text            `json:"type"`
@@ -68,29 +68,28 @@ type (
 	}
 )
 
-// items turns the events of /responses into deltas. An answer is a row of items: what was thought, said and called. An item
-// is told twice, in pieces and whole; the pieces are passed on as they come, and what they lack is taken from the whole. A
-// call whose pieces are not what its whole says is never run: then events were lost on the way or came in another order, and
-// the answer counts as cut.
+// items converts the events of /responses to deltas. An answer is a list of items: thoughts, texts and calls. An item is sent twice, in
+// pieces and whole; pieces are passed on immediately, and missing parts are taken from the whole. If a call's pieces differ from its
+// whole, it is never run: events were lost or reordered, and the answer counts as cut off.
 type items struct {
 	d   *decoder
 	seq int64 // of the newest event; -1 before the first
 	all []*item
 }
 
-// item is one item of an answer while it comes.
+// item is one item of an answer in progress.
 type item struct {
-	key   string // its place in the output, else its id
+	key   string // its position in the output, or its id
 	call  *call
-	free  bool // the call's input is no JSON: it is told as {"input": …}
+	free  bool // the call's input is not JSON: it is yielded as {"input": …}
 	input strings.Builder
-	texts map[string]int // bytes that were told, by part
+	texts map[string]int // yielded bytes, by part
 	done  bool
 }
 
 func newItems(d *decoder) *items { return &items{d: d, seq: -1} }
 
-// Over reports whether the response as a whole came; nothing that follows it belongs to the answer.
+// Over reports whether the complete response arrived; later events do not belong to the answer.
 func (s *items) Over() bool { return s.d.finish != "" }
 
 // Event takes one event.
@@ -101,7 +100,7 @@ func (s *items) event(raw []byte) error {
 	if err := lenient(raw, &e); err != nil {
 		return &centurion.Error{Kind: centurion.KindStreamCut, Msg: "an event is not JSON: " + excerpt(bytes.Replace(raw, []byte("{ "), []byte("{"), 1))}
 	}
-	if e.Object == "response" && e.Type == "" { // an answer that did not stream
+	if e.Object == "response" && e.Type == "" { // an answer that was not streamed
 		return s.end(raw)
 	}
 	if e.Type == "error" || present(e.Error) || e.Object == "error" {
@@ -109,7 +108,7 @@ func (s *items) event(raw []byte) error {
 	}
 	if e.Seq != nil {
 		if *e.Seq <= s.seq {
-			return nil // told again
+			return nil // a repetition
 		}
 		s.seq = *e.Seq
 	}
@@ -151,13 +150,13 @@ func (s *items) event(raw []byte) error {
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		return s.end(e.Response)
 	}
-	return nil // everything else repeats what other events say, or is of tools that nobody here offers
+	return nil // the rest repeats other events, or belongs to tools that are not offered here
 }
 
 func partKey(kind string, n int) string { return kind + strconv.Itoa(n) }
 
-// find returns the item that an event belongs to, a new one if it is the first of it. The place counts before the id: some
-// gateways give every event another id.
+// find returns the item of an event, a new one for its first event. The position takes precedence over the id: some gateways give every
+// event another id.
 func (s *items) find(e *wireEvent, w *wireItem) *item {
 	id := string(e.ItemID)
 	if w != nil {
@@ -173,7 +172,7 @@ func (s *items) find(e *wireEvent, w *wireItem) *item {
 			continue
 		}
 		if w != nil && it.call != nil && w.CallID != "" && it.call.given != "" && string(w.CallID) != it.call.given {
-			break // another call at the same place
+			break // another call at the same position
 		}
 		return it
 	}
@@ -186,7 +185,7 @@ func (s *items) add(key string) *item {
 	return it
 }
 
-// begin takes an item's beginning, which says what it is.
+// begin handles an item's start, which names its type.
 func (s *items) begin(it *item, w *wireItem) {
 	if w.Type != "function_call" && w.Type != "custom_tool_call" {
 		return
@@ -212,7 +211,7 @@ func (s *items) called(it *item) *call {
 	return it.call
 }
 
-// args takes a piece of a call's arguments.
+// args adds a piece of a call's arguments.
 func (s *items) args(it *item, piece string) {
 	if it.done {
 		return
@@ -224,7 +223,7 @@ func (s *items) args(it *item, piece string) {
 	}
 }
 
-// allArgs takes a call's arguments whole.
+// allArgs handles a call's whole arguments.
 func (s *items) allArgs(it *item, full string) error {
 	c := s.called(it)
 	rest, ok := strings.CutPrefix(full, c.args.String())
@@ -238,7 +237,7 @@ func (s *items) allArgs(it *item, full string) error {
 	return nil
 }
 
-// say tells a piece of a text and remembers how much of it was told.
+// say yields a piece of a text and counts it.
 func (s *items) say(it *item, t DeltaType, part, piece string) {
 	if piece == "" || it.done {
 		return
@@ -253,14 +252,14 @@ func (s *items) say(it *item, t DeltaType, part, piece string) {
 	s.d.emit(Delta{Type: t, Text: piece})
 }
 
-// rest tells what of a text was not told in pieces.
+// rest yields the part of a text that was not yielded in pieces.
 func (s *items) rest(it *item, t DeltaType, part, full string) {
 	if n := it.texts[part]; n < len(full) && utf8.RuneStart(full[n]) {
 		s.say(it, t, part, full[n:])
 	}
 }
 
-// whole takes an item that is complete.
+// whole handles a complete item.
 func (s *items) whole(it *item, w *wireItem) error {
 	s.begin(it, w)
 	if it.done {
@@ -293,7 +292,7 @@ func (s *items) whole(it *item, w *wireItem) error {
 	case "custom_tool_call":
 		it.input.Reset()
 		it.input.WriteString(string(w.Input))
-		b, _ := json.Marshal(map[string]string{"input": it.input.String()}) // a map of strings always marshals
+		b, _ := json.Marshal(map[string]string{"input": it.input.String()}) // a map of strings can always be marshalled
 		if err := s.allArgs(it, string(b)); err != nil {
 			return err
 		}
@@ -302,7 +301,7 @@ func (s *items) whole(it *item, w *wireItem) error {
 	return nil
 }
 
-// end takes the response as a whole, which is the last that is said.
+// end handles the complete response, the last event.
 func (s *items) end(raw json.RawMessage) error {
 	var r wireResponse
 	if len(raw) > 0 {
@@ -323,12 +322,12 @@ func (s *items) end(raw json.RawMessage) error {
 	case "incomplete":
 		s.d.finish = map[text]string{"max_output_tokens": "length", "content_filter": "content_filter"}[r.Incomplete.Reason]
 		if s.d.finish == "" {
-			s.d.finish = "incomplete" // nobody knows why
+			s.d.finish = "incomplete" // the reason is unknown
 		}
 	default:
 		if present(r.Error) {
 			e := providerError(0, nil, r.Error)
-			if readComplaint(r.Error).Code == "invalid_prompt" { // it was refused for what it says
+			if readComplaint(r.Error).Code == "invalid_prompt" { // the prompt was refused for its content
 				e.Kind = centurion.KindRefusal
 			}
 			return e
@@ -342,9 +341,8 @@ func (s *items) end(raw json.RawMessage) error {
 	return nil
 }
 
-// complete takes what of the output as a whole was not told, and is an error if a call is not known whole then. Places in
-// that list are no guide, because some endpoints leave items out of it: calls are found by their ids, and the rest counts
-// only if no item was told at all.
+// complete yields missing parts from the complete output, and fails if a call is still incomplete. Positions in that list are
+// unreliable, because some endpoints omit items: calls are found by their ids, and other items count only if none was yielded before.
 func (s *items) complete(output []wireItem) error {
 	told := len(s.all) > 0
 	for i := range output {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// untilReset reads from Anthropic's headers when the limits that are used up are filled again; the latest counts. It stands
-// in for a Retry-After, which such answers have, too, unless something in between has taken it out.
+// untilReset reads from Anthropic's headers when the exhausted limits reset; the latest counts. It replaces a missing Retry-After,
+// which only intermediaries remove.
 func untilReset(h http.Header, now time.Time) (wait time.Duration) {
 	for _, limit := range []string{"Requests", "Tokens", "Input-Tokens", "Output-Tokens"} {
 		if h.Get("Anthropic-Ratelimit-"+limit+"-Remaining") != "0" {

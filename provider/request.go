@@ -12,14 +12,12 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 )
 
-// nothing stands for the text of a message that has none. go-openai leaves an empty content out, which most endpoints
-// refuse.
+// nothing is the text of an empty message. go-openai omits an empty content, which most endpoints refuse.
 const nothing = "(empty)"
 
 var emptySchema = json.RawMessage(`{"type":"object","properties":{}}`)
 
-// fixedSampling reports whether a model is one of OpenAI's reasoning models, which refuse a temperature and count their
-// limit in completion tokens.
+// fixedSampling reports whether a model is one of OpenAI's reasoning models, which refuse a temperature and limit completion tokens.
 func fixedSampling(model string) bool {
 	name := model[strings.LastIndexByte(model, '/')+1:]
 	for _, prefix := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
@@ -30,11 +28,11 @@ func fixedSampling(model string) bool {
 	return false
 }
 
-// request makes the body, and the fields of it that go-openai cannot express.
+// request makes the body, and the fields that go-openai does not support.
 func (c *Client) request(r Request) (openai.ChatCompletionRequest, []field) {
 	model := c.end.Model.ID
 	req := openai.ChatCompletionRequest{Model: model, Messages: c.messages(r), Stream: true}
-	// Mistral refuses the option, and counts tokens without being asked.
+	// Mistral refuses the option, and counts tokens anyway.
 	if c.end.Model.Provider != "mistral" && !c.hasExtra("stream_options") {
 		req.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 	}
@@ -46,7 +44,7 @@ func (c *Client) request(r Request) (openai.ChatCompletionRequest, []field) {
 		req.Tools = append(req.Tools, openai.Tool{Type: openai.ToolTypeFunction,
 			Function: &openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: schema}})
 	}
-	// These two go past go-openai, which leaves a temperature of 0 out and refuses max_tokens by the look of a name.
+	// These two bypass go-openai, which omits a temperature of 0 and refuses max_tokens for some model names.
 	fields := slices.Clone(c.extra)
 	if r.MaxOutput > 0 && !c.hasExtra("max_tokens") && !c.hasExtra("max_completion_tokens") {
 		name := "max_tokens"
@@ -58,8 +56,8 @@ func (c *Client) request(r Request) (openai.ChatCompletionRequest, []field) {
 	if t := r.Temperature; t != nil && !fixedSampling(model) && !c.hasExtra("temperature") && !math.IsNaN(*t) && !math.IsInf(*t, 0) {
 		fields = append(fields, field{"temperature", strconv.AppendFloat(nil, *t, 'f', -1, 64)})
 	}
-	// From GPT-5.6 on OpenAI takes tools over chat completions only from a model that is told not to reason; the models
-	// before want it left out. GPT-6 Astra and 6.1 take no tools here at all, and go-openai says so.
+	// From GPT-5.6 on OpenAI accepts tools in chat completions only with reasoning disabled; earlier models require the field to be
+	// omitted. GPT-6 Astra and 6.1 accept no tools here at all, and go-openai reports that.
 	if len(req.Tools) > 0 && !c.hasExtra("reasoning_effort") &&
 		(strings.HasPrefix(model, "gpt-5.6") || model == openai.GPT6Sol || model == openai.GPT6Luna) {
 		req.ReasoningEffort = openai.ReasoningEffortNone
@@ -105,7 +103,7 @@ func (c *Client) messages(r Request) []openai.ChatCompletionMessage {
 	return out
 }
 
-// frontOf writes fields as an object's beginning, which a body without its first brace goes on.
+// frontOf formats fields as an object's beginning, to be continued by a body without its first brace.
 func frontOf(fields []field) []byte {
 	front := []byte{'{'}
 	for _, f := range fields {
@@ -115,8 +113,7 @@ func frontOf(fields []field) []byte {
 	return front
 }
 
-// splice puts fields at the front of the JSON object that is req's body, without reading the body, which may hold a
-// whole conversation.
+// splice inserts fields at the front of the JSON object in req's body, without parsing the body, which may be a whole conversation.
 func splice(req *http.Request, fields []field) {
 	if len(fields) == 0 || req.GetBody == nil {
 		return
@@ -128,7 +125,7 @@ func splice(req *http.Request, fields []field) {
 		if err != nil {
 			return nil, err
 		}
-		if _, err := io.ReadFull(body, make([]byte, 1)); err != nil { // the brace that front has instead
+		if _, err := io.ReadFull(body, make([]byte, 1)); err != nil { // the brace, which is part of front
 			return nil, err
 		}
 		return struct {

@@ -10,8 +10,8 @@ import (
 	"centurion"
 )
 
-// The shapes of a request to /responses. The conversation is sent whole and nothing of it is kept at the provider, as with
-// chat completions; what a model has thought comes back encrypted and is sent again.
+// The format of a request to /responses. The whole conversation is sent and nothing is stored at the provider, as in chat completions;
+// a model's thoughts come encrypted and are sent back.
 type (
 	itemsRequest struct {
 		Model        string     `json:"model"`
@@ -23,14 +23,14 @@ type (
 		Temperature  *float64   `json:"temperature,omitzero"`
 		MaxOutput    int        `json:"max_output_tokens,omitzero"`
 		CacheKey     string     `json:"prompt_cache_key,omitzero"`
-		Input        []any      `json:"input"` // the last field: everything before it stays the same from request to request
+		Input        []any      `json:"input"` // last, so that everything before it is the same in each request
 	}
 	itemTool struct {
 		Type        string          `json:"type"`
 		Name        string          `json:"name"`
 		Description string          `json:"description,omitzero"`
 		Parameters  json.RawMessage `json:"parameters"`
-		Strict      bool            `json:"strict"` // always false: strict schemas need every property to be required
+		Strict      bool            `json:"strict"` // always false: strict schemas require every property
 	}
 	itemMessage struct {
 		Role    Role  `json:"role"`
@@ -59,32 +59,32 @@ type (
 	}
 )
 
-// The names under which a piece of reasoning keeps what must go back with it. They are those that OpenCode stores.
+// The metadata keys of a piece of reasoning, as stored by OpenCode.
 const (
 	metaOwner     = "openai"
 	metaItem      = "itemId"
 	metaEncrypted = "reasoningEncryptedContent"
 )
 
-// thinks reports whether a model reasons: the others refuse to be asked for encrypted reasoning.
+// thinks reports whether a model reasons: others refuse requests for encrypted reasoning.
 func thinks(model string) bool {
 	return fixedSampling(model) || strings.HasPrefix(model[strings.LastIndexByte(model, '/')+1:], "codex-")
 }
 
-// Responses speaks OpenAI's responses, which its newer models want. Nothing is kept at the provider. The zero Responses is
-// ready for use.
+// Responses implements OpenAI's responses, required by its newer models. Nothing is stored at the provider. The zero Responses is ready
+// to use.
 type Responses struct{}
 
 var _ Wire = Responses{}
 
-// Authorize sets the key as OpenAI takes it.
+// Authorize sets the key in OpenAI's format.
 func (Responses) Authorize(h http.Header, key string) {
 	if key != "" {
 		h.Set("Authorization", "Bearer "+key)
 	}
 }
 
-// Request writes the body. Fields of extra stand in front of it, so that its last field, the conversation, stays the last.
+// Request writes the body. extra comes first, so that the conversation stays the last field.
 func (Responses) Request(model centurion.ModelRef, r Request, extra map[string]any) (path string, body []byte, err error) {
 	fields, bad := fieldsOf(extra)
 	if bad != nil {
@@ -99,10 +99,10 @@ func (Responses) Request(model centurion.ModelRef, r Request, extra map[string]a
 	}
 	body = b.Bytes()
 	copy(body[1:], body[:own])
-	return "/responses", body[1:], nil // one brace is enough
+	return "/responses", body[1:], nil // without the second brace
 }
 
-// Decoder returns what reads one answer.
+// Decoder returns the decoder for one answer.
 func (Responses) Decoder(emit func(Delta)) Decoder {
 	return newItems(&decoder{yield: func(d Delta, _ error) bool { emit(d); return true }})
 }
@@ -133,14 +133,14 @@ func responsesBody(model centurion.ModelRef, r Request, extra map[string]any) it
 	if !has("max_output_tokens") {
 		q.MaxOutput = max(r.MaxOutput, 0)
 	}
-	// OpenAI sends requests with the same key to the machine that has their beginning in its cache. Others need not know it.
+	// OpenAI routes requests with the same key to the machine with their prefix in its cache. Other providers may not know the field.
 	if model.Provider == "openai" && !has("prompt_cache_key") {
 		q.CacheKey = r.Session
 	}
 	return q
 }
 
-// inputItems writes the history. Results hold their files themselves if inResults is set, which OpenAI takes; others need not.
+// inputItems formats the history. With inResults, results contain their files, which OpenAI supports; others may not.
 func inputItems(messages []Message, inResults bool) []any {
 	out := make([]any, 0, len(messages))
 	laid := make([]moved, len(messages))
@@ -179,8 +179,8 @@ func inputItems(messages []Message, inResults bool) []any {
 	return out
 }
 
-// appendAnswer lays an answer out as the items that it was made of: what was thought stands before what came of it. A
-// thought that nothing came of is left out, because it is refused.
+// appendAnswer formats an answer as its original items, thoughts before their results. It omits thoughts without a result, which would
+// be refused.
 func appendAnswer(out []any, m Message) []any {
 	text, calls, said, called := m.Text, m.Calls, 0, 0
 	upTo := func(s, n int) {

@@ -12,29 +12,28 @@ import (
 )
 
 const (
-	// maxLine is the longest event that is read, and the longest answer that does not stream. The longest line seen from
-	// a real endpoint was below 6 MB.
+	// maxLine limits an event, and an answer that is not streamed. The longest line seen from a real endpoint was below 6 MB.
 	maxLine   = 16 << 20
-	readBlock = 4 << 10 // as much as the transport reads at once; it is allocated for every request
+	readBlock = 4 << 10 // the transport's own read size; allocated for every request
 )
 
-// sieve hands go-openai's reader nothing but well-formed data lines, one an event. It takes out comments and other
-// fields, which that reader counts and collects; turns an event of type error into a data line with an error in it; turns
-// an answer that is one JSON document and not a stream into one data line; and refuses what is neither.
+// sieve passes only well-formed data lines to go-openai's reader, one per event. It removes comments and other fields, which that
+// reader counts and collects; converts an event of type error to a data line with an error, and an answer that is one JSON document to
+// one data line; and refuses anything else.
 //
-// Lines are passed through in pieces and not collected, so that an event of many megabytes is not held here as well.
+// Lines are passed on in pieces, so that events of many megabytes are not buffered here, too.
 type sieve struct {
 	src   *bufio.Reader
 	ctype string
 
-	out     []byte // what Read has yet to hand out; a slice of src's buffer or of small
+	out     []byte // pending output of Read; a slice of src's buffer or of small
 	small   [64]byte
-	err     error // told once out is empty
+	err     error // returned once out is empty
 	begun   bool
 	passing bool   // in the middle of a data line
 	length  int    // of the line so far
 	tail    string // closes the data line
-	event   string // the type of the event that is being read
+	event   string // the type of the current event
 }
 
 func newSieve(r io.Reader, contentType string) *sieve {
@@ -58,7 +57,7 @@ func (s *sieve) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// begin looks at the first byte that is no white space: no line of a stream of events starts with one of JSON or HTML.
+// begin checks the first non-space byte: a line of an event stream never starts like JSON or HTML.
 func (s *sieve) begin() {
 	for n := 0; ; n++ {
 		b, err := s.src.ReadByte()
@@ -101,7 +100,7 @@ func (s *sieve) contentType() string {
 	return s.ctype
 }
 
-// document reads an answer that is one JSON document.
+// document reads an answer that is a JSON document.
 func (s *sieve) document() {
 	b, err := io.ReadAll(io.LimitReader(s.src, maxLine+1))
 	if err != nil {
@@ -124,7 +123,7 @@ func (s *sieve) document() {
 	}
 }
 
-// advance puts the next piece of a data line into out, or passes over the next piece of any other line.
+// advance puts the next piece of a data line into out, or skips the next piece of any other line.
 func (s *sieve) advance() {
 	if s.passing {
 		s.pass()
@@ -143,9 +142,8 @@ func (s *sieve) advance() {
 	s.field()
 }
 
-// openData starts a data line: the field's name, and the payload's first byte. A space after an opening brace keeps
-// go-openai from seeing an error in the line: its test for errors matches a null error too, ends the stream, and loses
-// most of what real errors say.
+// openData starts a data line: the field's name, and the payload's first byte. A space after an opening brace keeps go-openai from
+// detecting an error in the line: its test also matches a null error, ends the stream, and loses most of a real error.
 func (s *sieve) openData() {
 	out := append(s.small[:0], "data:"...)
 	s.tail = ""
@@ -156,7 +154,7 @@ func (s *sieve) openData() {
 	for {
 		b, err := s.src.ReadByte()
 		if err != nil || b == '\n' {
-			s.err = err // an empty data line says nothing
+			s.err = err // an empty data line has no meaning
 			return
 		}
 		if b == ' ' || b == '\t' || b == '\r' {
@@ -170,7 +168,7 @@ func (s *sieve) openData() {
 	s.out, s.passing, s.length = out, true, 0
 }
 
-// pass hands on the next piece of the line.
+// pass passes on the next piece of the line.
 func (s *sieve) pass() {
 	piece, err := s.src.ReadSlice('\n')
 	s.length += len(piece)
@@ -188,7 +186,7 @@ func (s *sieve) pass() {
 	case bufio.ErrBufferFull:
 		s.out = piece
 	default:
-		// A last line without an end is complete if its JSON is; if it is not, the decoder says so.
+		// A last line without an end is complete if its JSON is; otherwise the decoder reports it.
 		s.passing = false
 		s.err = err
 		if err == io.EOF {
@@ -197,7 +195,7 @@ func (s *sieve) pass() {
 	}
 }
 
-// field passes over a line that is not data, and remembers an event's type.
+// field skips a line that is not data, and remembers an event's type.
 func (s *sieve) field() {
 	var start []byte
 	for {
@@ -206,7 +204,7 @@ func (s *sieve) field() {
 			start = append(start, piece[:min(len(piece), 64)]...)
 		}
 		if err == bufio.ErrBufferFull {
-			continue // a comment may be as long as it likes: nothing of it is kept
+			continue // comments may be of any length: nothing of them is kept
 		}
 		s.err = err
 		break

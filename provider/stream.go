@@ -18,22 +18,19 @@ import (
 const (
 	firstDelay = 2 * time.Second // before the first retry; it doubles with each
 	jitter     = 0.2             // of the delay, at most, on top of it
-	// maxWait is the longest wait for a provider that is carried out here. Who is told to come back later than that
-	// should know it now.
+	// maxWait is the longest wait for a provider. For a longer one the caller gets an error immediately.
 	maxWait = time.Hour
-	// maxCollective is how long all sessions wait when the provider did not say for how long: providers count requests
-	// by the minute.
+	// maxCollective is the wait of all sessions if the provider named none: providers count requests by the minute.
 	maxCollective = time.Minute
 )
 
-// Stream asks the model and yields its answer piece by piece, in the order that [DeltaType] says. It ends after Done or
-// after the one error, whichever comes; an error comes with a zero Delta. The sequence can be ranged over once. Breaking
-// out of it cancels the request; when the loop has ended nothing of it is left running.
+// Stream asks the model and yields its answer piece by piece, in the order documented at [DeltaType]. It ends after Done or after a
+// single error, which comes with a zero Delta. The sequence can be ranged over once. Breaking out of it cancels the request; nothing
+// keeps running after the loop.
 //
-// Answers 429 and 529 are retried, up to eight times, after what Retry-After says or else after 2 s, 4 s, 8 s … with up
-// to 20 % on top, as long as nothing of the answer was yielded and ctx's deadline is not nearer. A wait of more than an
-// hour is not begun: the answer comes back as an error, with RetryAfter set. A wait is told as a delta of type Waiting
-// before it begins. Nothing else is retried.
+// Answers 429 and 529 are retried, up to eight times, after the time in Retry-After or else after 2 s, 4 s, 8 s … plus up to 20 %, as
+// long as nothing of the answer was yielded and ctx's deadline is not nearer. Instead of a wait of more than an hour, the answer is
+// returned as an error with RetryAfter. A wait is announced by a delta of type Waiting. Nothing else is retried.
 //
 // Errors are a [*centurion.Error] of one of these kinds:
 //
@@ -46,8 +43,7 @@ const (
 //   - KindStall: nothing was heard for the idle timeout
 //   - what ctx's cause is, if ctx ended
 //
-// A call is complete only when its CallEnd has come. An answer that stopped at the token limit may leave its last call
-// without one.
+// A call is complete only after its CallEnd. An answer that stopped at the token limit may leave its last call without one.
 func (c *Client) Stream(ctx context.Context, req Request) iter.Seq2[Delta, error] {
 	used := false
 	return func(yield func(Delta, error) bool) {
@@ -67,7 +63,7 @@ func (c *Client) stream(ctx context.Context, req Request, yield func(Delta, erro
 		yield(Delta{}, c.err)
 		return
 	}
-	var turn ticket // at the gate, if this request waited for it already
+	var turn ticket // if this request has waited at the gate already
 	for attempt := 1; ; attempt++ {
 		if goOn, err := c.pass(ctx, turn, yield); !goOn || err != nil {
 			if err != nil {
@@ -98,11 +94,10 @@ func (c *Client) stream(ctx context.Context, req Request, yield func(Delta, erro
 	}
 }
 
-// errBroken says that the reader of the answer has gone.
+// errBroken means that the reader of the answer stopped.
 var errBroken = errors.New("the reader has gone")
 
-// pass waits at the model's gate for turn or a later one and tells the reader why. It returns false if the reader has
-// gone.
+// pass waits at the model's gate for turn or a later one and yields the reason. It returns false if the reader stopped.
 func (c *Client) pass(ctx context.Context, turn ticket, yield func(Delta, error) bool) (bool, error) {
 	if ctx.Err() != nil {
 		return true, c.ended(ctx)
@@ -127,8 +122,8 @@ func (c *Client) pass(ctx context.Context, turn ticket, yield func(Delta, error)
 	}
 }
 
-// retry decides whether attempt, which ended with err, is followed by another, and when: nil if not. A 429 closes the
-// gate for everybody; one that says for how long takes its own turn there with the others.
+// retry decides whether and when attempt, which ended with err, is retried: nil if not. A 429 closes the gate for all sessions; one
+// with a delay takes its own turn there.
 func (c *Client) retry(ctx context.Context, attempt int, err error) (*Wait, ticket) {
 	var turn ticket
 	e, ok := errors.AsType[*centurion.Error](err)
@@ -160,14 +155,14 @@ func affordable(ctx context.Context, d time.Duration) bool {
 	return d <= maxWait && !(ok && time.Until(deadline) < d)
 }
 
-// ended is the error for a context that ended.
+// ended is the error for an ended context.
 func (c *Client) ended(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	return &centurion.Error{Op: c.op(), Kind: centurion.KindOf(cause), Err: cause}
 }
 
-// once makes one request by chat completions. It returns nil when Done was yielded, and errBroken when the reader has gone.
-// An error that comes before a piece of the answer may be retried; a later one never is, because its status is taken away.
+// once makes one request by chat completions. It returns nil when Done was yielded, and errBroken when the reader stopped. An error
+// before the first piece of the answer may be retried; later ones never are, because their status is removed.
 func (c *Client) once(ctx context.Context, req Request, yield func(Delta, error) bool) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -216,10 +211,10 @@ func (c *Client) once(ctx context.Context, req Request, yield func(Delta, error)
 	return nil
 }
 
-// judge says how a stream ended: nil if the answer is complete.
+// judge returns how a stream ended: nil if the answer is complete.
 func (c *Client) judge(x *exchange, d *decoder, err error) error {
 	if d.finish != "" {
-		return nil // what is missing is at most the token count
+		return nil // at most the token count is missing
 	}
 	if err == io.EOF {
 		return &centurion.Error{Op: c.op(), Kind: centurion.KindStreamCut, Msg: d.cut()}
@@ -234,7 +229,7 @@ func (c *Client) judge(x *exchange, d *decoder, err error) error {
 	return err
 }
 
-// streamError completes an error that came inside a stream.
+// streamError completes an error from inside a stream.
 func (c *Client) streamError(err error, d *decoder) error {
 	e, ok := errors.AsType[*centurion.Error](err)
 	if !ok {

@@ -9,9 +9,8 @@ import (
 	"centurion"
 )
 
-// exchange is one request and its answer. It is what go-openai has in place of an HTTP client, because much of what an
-// answer says never reaches go-openai's caller: the headers of a refusal, the text of an error, the difference between a
-// stream that ended and one that was cut.
+// exchange is one request and its answer. It replaces go-openai's HTTP client, because go-openai hides much of an answer: the headers
+// of a refusal, the text of an error, and whether a stream ended or was cut.
 type exchange struct {
 	c      *Client
 	req    Request
@@ -21,14 +20,14 @@ type exchange struct {
 	body   io.ReadCloser
 }
 
-// exchange returns an exchange for req, which cancel ends.
+// exchange returns an exchange for req; cancel ends it.
 func (c *Client) exchange(ctx context.Context, cancel context.CancelCauseFunc, req Request) *exchange {
 	x := &exchange{c: c, req: req, ctx: ctx, watch: newWatch(c.end.IdleTimeout, cancel)}
 	x.watch.alive = req.Alive
 	return x
 }
 
-// Do sends the request. An answer that is not a success is an error of ours.
+// Do sends the request. An unsuccessful answer is returned as our error.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	splice(req, x.fields)
 	if !x.c.end.NoSessionHeaders {
@@ -60,8 +59,8 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// drain reads the end of an answer that is complete, so that its connection can be used again. A provider that sends
-// more, or does not end it, has its connection closed instead.
+// drain reads the rest of a complete answer, so that its connection can be reused. If the provider sends more, or does not end it, the
+// connection is closed.
 func (x *exchange) drain(cancel func()) {
 	if x.body == nil {
 		return
@@ -76,15 +75,15 @@ const (
 	drainBytes = 4 << 10
 )
 
-// watch cancels a request whose provider falls silent. Its clock runs only while something is awaited from the provider,
-// so that a slow reader of the answer is never taken for a silent provider.
+// watch cancels a request whose provider falls silent. Its clock runs only while it waits for the provider, so that a slow reader of
+// the answer does not count as a silent provider.
 type watch struct {
 	idle   time.Duration // for a single byte
-	left   time.Duration // of silenceLimit, or of what may follow a finished answer
+	left   time.Duration // of silenceLimit, or of the time after a finished answer
 	timer  *time.Timer
 	since  time.Time
 	cancel context.CancelCauseFunc
-	alive  func() // is told of every sign of life; may be nil
+	alive  func() // called at every sign of life; may be nil
 }
 
 func newWatch(idle time.Duration, cancel context.CancelCauseFunc) *watch {
@@ -106,17 +105,17 @@ func (w *watch) rest() {
 	w.left -= time.Since(w.since)
 }
 
-// heard says that a piece of the answer came; the next one may take as long again.
+// heard resets the clock after a piece of the answer.
 func (w *watch) heard() { w.left = max(silenceLimit, w.idle) }
 
-// finished says that the answer is complete and that only a count of its tokens may follow.
+// finished shortens the clock, since only a token count may follow the answer.
 func (w *watch) finished() { w.left = trailingTime }
 
-// trailingTime is how long the token count and the end of the stream are awaited after a finish reason. They come with
-// it, or not at all.
+// trailingTime is how long to wait for the token count and the end of the stream after a finish reason. They come at once, or not at
+// all.
 const trailingTime = 5 * time.Second
 
-// errSilent is the cause of a context that a watch cancelled.
+// errSilent is the cause of a context cancelled by a watch.
 var errSilent = &centurion.Error{Kind: centurion.KindStall, Msg: "nothing was heard from the provider",
 	Hint: "the work can be retried; a slow local model needs a longer idle timeout"}
 

@@ -9,32 +9,30 @@ import (
 	"centurion"
 )
 
-// Wire is an API that models are spoken to by in place of OpenAI's chat completions. It writes requests and reads events
-// and nothing else: retries, gates, time limits and the meaning of errors are the [Client]'s. It is used by many requests
-// at the same time.
+// Wire is an API used instead of OpenAI's chat completions. It only writes requests and reads events: the [Client] handles retries,
+// gates, time limits and errors. It is safe for concurrent use.
 type Wire interface {
-	// Authorize puts the key, which may be empty, and whatever every request needs into its header.
+	// Authorize sets the key, which may be empty, and other required headers.
 	Authorize(h http.Header, key string)
-	// Request returns the path below the base URL and the body of a request for an answer that streams. Extra are fields
-	// for the body, as in [Endpoint].
+	// Request returns the path below the base URL and the body of a streaming request. extra are fields for the body, as in [Endpoint].
 	Request(model centurion.ModelRef, r Request, extra map[string]any) (path string, body []byte, err error)
-	// Decoder returns what reads one answer and hands its pieces, but no wait, to emit.
+	// Decoder returns the decoder for one answer, which passes its pieces, but no waits, to emit.
 	Decoder(emit func(Delta)) Decoder
 }
 
 // Decoder reads the events of one answer.
 type Decoder interface {
-	// Event takes the data of one event, which it must not keep. It returns whether the event was a piece of the answer and
-	// no keep-alive. Errors are a [*centurion.Error] without its operation, those of the provider made by [Refusal].
+	// Event handles the data of one event, without retaining it. It returns whether the event was a piece of the answer instead of a
+	// keep-alive. Errors are a [*centurion.Error] without its operation, those of the provider made by [Refusal].
 	Event(data []byte) (piece bool, err error)
-	// Over reports whether the answer is complete: Done was emitted, and nothing that follows counts.
+	// Over reports whether the answer is complete: Done was emitted, and later events do not count.
 	Over() bool
 }
 
-// Refusal makes an error from what a provider said in the middle of a stream, in whichever of the common shapes.
+// Refusal makes an error from a provider's message within a stream, in any of the common formats.
 func Refusal(data []byte) *centurion.Error { return providerError(0, nil, data) }
 
-// Excerpt shortens a provider's own words to one line of at most 300 bytes, for an error.
+// Excerpt shortens a provider's message to one line of at most 300 bytes, for an error.
 func Excerpt(b []byte) string { return excerpt(b) }
 
 // authorize puts the key into a request's header.
@@ -46,7 +44,7 @@ func (c *Client) authorize(h http.Header) {
 	}
 }
 
-// onceOver is once over the endpoint's own wire.
+// onceOver is once for the endpoint's own wire.
 func (c *Client) onceOver(ctx context.Context, req Request, yield func(Delta, error) bool) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -70,7 +68,7 @@ func (c *Client) onceOver(ctx context.Context, req Request, yield func(Delta, er
 		return err
 	}
 	defer resp.Body.Close()
-	// What is gone and told, and how errors inside a stream are completed, is the same on every wire.
+	// Readers that stop, and errors inside a stream, are handled alike on every wire.
 	d := decoder{yield: yield}
 	in := c.end.Wire.Decoder(d.emit)
 	lines := bufio.NewReaderSize(resp.Body, readBlock)
@@ -95,7 +93,7 @@ func (c *Client) onceOver(ctx context.Context, req Request, yield func(Delta, er
 	return nil
 }
 
-// nextData returns the payload of the next data line that a sieve lets through.
+// nextData returns the payload of the next data line from a sieve.
 func nextData(r *bufio.Reader) ([]byte, error) {
 	for {
 		line, err := r.ReadBytes('\n')
