@@ -1,8 +1,8 @@
-// Package anthropic is Anthropic's own API, the Messages API, as a wire for package provider: it writes its requests and
-// reads its streams. Over it a model's thinking is handed back with its signature, and what a conversation begins with is
-// read from the provider's cache.
+// Package anthropic implements Anthropic's Messages API as a wire for package provider: it writes its requests and reads its streams.
+// Thinking is sent back with its signature, and the beginning of a conversation is read from the provider's cache.
 //
-// Retries, gates, time limits and the meaning of errors are package provider's. Tools that run at the provider are not asked for; blocks of an unknown type in an answer are passed over.
+// Package provider handles retries, gates, time limits and errors. Server-side tools are not requested; blocks of unknown type in an
+// answer are skipped.
 package anthropic
 
 import (
@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// Version is the version of the API, sent with every request. It is the only one there is since 2023.
+	// Version is the version of the API, sent with every request. It is the only one since 2023.
 	Version = "2023-06-01"
-	// DefaultMaxTokens is the longest answer, in tokens, that is asked of a model whose limit is not known. Every model
-	// since Claude 3.5 gives that much, and the API refuses a number that is higher than the model's.
+	// DefaultMaxTokens is the requested length of an answer, in tokens, for a model with an unknown limit. All models since Claude 3.5
+	// support it, and the API refuses a number above the model's limit.
 	DefaultMaxTokens = 8192
 )
 
@@ -31,9 +31,9 @@ const (
 	redactedKey  = "redactedData"
 )
 
-// Wire speaks the Messages API. The zero Wire is ready for use.
+// Wire implements the Messages API. The zero Wire is ready to use.
 type Wire struct {
-	MaxTokens int // the model's limit for one answer, which is asked for unless a request says less; 0: DefaultMaxTokens
+	MaxTokens int // the model's limit for one answer, requested unless a request says less; 0: DefaultMaxTokens
 }
 
 var _ provider.Wire = Wire{}
@@ -75,7 +75,7 @@ type (
 	}
 )
 
-// block is a part of a message. The fields that a type needs even if they are empty are pointers.
+// block is a part of a message. Fields that a type requires even if empty are pointers.
 type block struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text,omitempty"`
@@ -96,12 +96,11 @@ type block struct {
 
 var emptySchema = json.RawMessage(`{"type":"object","properties":{}}`)
 
-// Request writes the body of a request for an answer that streams. Fields of extra win over fields of ours, except those
-// that no wire takes.
+// Request writes the body of a streaming request. Fields of extra override ours, except those that no wire accepts.
 func (w Wire) Request(model centurion.ModelRef, r provider.Request, extra map[string]any) (path string, body []byte, err error) {
 	req := wireRequest{Model: model.ID, MaxTokens: w.limit(r.MaxOutput), Stream: true, Messages: messages(r)}
-	if t := r.Temperature; t != nil && !math.IsNaN(*t) && extra["thinking"] == nil { // who thinks takes no temperature
-		req.Temperature = new(min(max(*t, 0), 1)) // others count it up to 2
+	if t := r.Temperature; t != nil && !math.IsNaN(*t) && extra["thinking"] == nil { // thinking models accept no temperature
+		req.Temperature = new(min(max(*t, 0), 1)) // others go up to 2
 	}
 	for _, t := range r.Tools {
 		schema := t.Schema
@@ -138,7 +137,7 @@ func (w Wire) Request(model centurion.ModelRef, r provider.Request, extra map[st
 	return "/messages", body, err
 }
 
-// limit returns the tokens of an answer to ask for.
+// limit returns the number of tokens to request for an answer.
 func (w Wire) limit(asked int) int {
 	limit := cmp.Or(w.MaxTokens, DefaultMaxTokens)
 	if asked > 0 {
@@ -147,9 +146,9 @@ func (w Wire) limit(asked int) int {
 	return limit
 }
 
-// mark lays the borders up to which the provider keeps a request in its cache: the tools, the system prompt, and the two
-// newest messages of the user. The newest is written for the next request, the one before it is read by this one. The API
-// takes four; each must end what the next request repeats word by word.
+// mark sets the breakpoints up to which the provider caches a request: the tools, the system prompt, and the two newest messages of the
+// user. The newest is written for the next request, the previous one is read by this one. The API allows four; each must end a part
+// that the next request repeats exactly.
 func mark(req *wireRequest) {
 	ephemeral := &cacheControl{"ephemeral"}
 	if n := len(req.Tools); n > 0 {

@@ -11,7 +11,7 @@ import (
 	"centurion/provider"
 )
 
-// The shapes of events. A field of an unexpected type counts as absent.
+// The format of events. A field of an unexpected type counts as absent.
 type (
 	wireEvent struct {
 		Type    string          `json:"type"`
@@ -22,7 +22,7 @@ type (
 		Usage   wireUsage       `json:"usage"`
 		Error   json.RawMessage `json:"error"`
 
-		// Of an answer that did not stream: it is itself the message.
+		// Of an answer that was not streamed: it is itself the message.
 		Content     []wireBlock `json:"content"`
 		StopReason  string      `json:"stop_reason"`
 		StopDetails wireDetails `json:"stop_details"`
@@ -70,27 +70,27 @@ type decoder struct {
 	id     string
 	begun  bool // message_start came
 	over   bool
-	told   bool // something for a reader came
+	told   bool // something for the reader came
 	reason string
-	why    string // what the provider says about a refusal
+	why    string // the provider's explanation of a refusal
 	usage  wireUsage
 	open   map[int]*blockState
-	ids    map[string]bool // of calls that were told
+	ids    map[string]bool // of yielded calls
 	calls  int
-	whole  []int // calls that are complete: told only with the end, because none may be run of an answer that is cut
+	whole  []int // complete calls: yielded only at the end, because none may be run if the answer is cut off
 }
 
-// blockState is a block that has begun and not ended.
+// blockState is an open block.
 type blockState struct {
 	kind      string
 	call      int // index of the call for the reader
 	args      strings.Builder
-	initial   string // arguments that stood in the block's start, for a block without pieces
+	initial   string // arguments in the block's start, for a block without pieces
 	signature strings.Builder
 	data      string
 }
 
-// Decoder returns what reads one answer.
+// Decoder returns the decoder for one answer.
 func (Wire) Decoder(emit func(provider.Delta)) provider.Decoder {
 	return &decoder{emit: emit, open: map[int]*blockState{}, ids: map[string]bool{}}
 }
@@ -128,15 +128,15 @@ func (d *decoder) Event(data []byte) (piece bool, err error) {
 	case "message":
 		return true, d.document(e)
 	default:
-		return false, nil // a ping, or an event that came into the API later
+		return false, nil // a ping, or a newer type of event
 	}
 	return true, nil
 }
 
 func cut(msg string) error { return &centurion.Error{Kind: centurion.KindStreamCut, Msg: msg} }
 
-// start takes the beginning of an answer. Some gateways send it twice; another answer in the middle of this one means that
-// the first was given up, and nobody knows what of it counts.
+// start handles the beginning of an answer. Some gateways send it twice; another answer in the middle means that the first was
+// abandoned, and it is unknown which parts count.
 func (d *decoder) start(m wireAnswer) error {
 	if d.begun && (m.ID != d.id || d.told) {
 		return cut("another answer began in the middle of this one")
@@ -187,7 +187,7 @@ func (d *decoder) grow(index int, x wireDelta) error {
 	switch {
 	case s == nil && x.Type == "input_json_delta":
 		return cut("a piece of a call came before it began or after it ended: events were lost")
-	case s == nil: // nobody acts on a piece of a text
+	case s == nil: // a piece of text has no effects
 	case s.kind == "text" && x.Type == "text_delta":
 		d.say(provider.Text, x.Text)
 	case s.kind == "thinking" && x.Type == "thinking_delta":
@@ -232,8 +232,8 @@ func (d *decoder) thought(key, value string) {
 	d.emit(provider.Delta{Type: provider.ReasoningEnd, Metadata: map[string]any{metadataKey: map[string]any{key: value}}})
 }
 
-// finish takes the end of the answer. An answer that stopped at its limit may leave its last call open; one that waits for
-// results may not.
+// finish handles the end of the answer. An answer that stopped at its limit may leave its last call open; one that waits for results
+// may not.
 func (d *decoder) finish() error {
 	if d.reason == "" {
 		return cut("the answer ended without a stop reason")
@@ -258,7 +258,7 @@ func (d *decoder) finish() error {
 	return nil
 }
 
-// document takes an answer that came whole, from a gateway that does not stream.
+// document handles an answer that came whole, from a gateway without streaming.
 func (d *decoder) document(e wireEvent) error {
 	d.usage.add(e.Usage)
 	d.reason, d.why = e.StopReason, e.StopDetails.Explanation
@@ -271,7 +271,7 @@ func (d *decoder) document(e wireEvent) error {
 	return d.finish()
 }
 
-// finishOf translates a stop reason. A pause is one that asks to be gone on from, as an answer at its limit is.
+// finishOf translates a stop reason. A pause asks for a continuation, like an answer at its limit.
 func finishOf(reason string) string {
 	switch reason {
 	case "end_turn", "stop_sequence":
@@ -286,14 +286,14 @@ func finishOf(reason string) string {
 	return centurion.FinishUnknown
 }
 
-// add takes a later count. Counts run up from event to event, and events leave out what they do not count.
+// add handles a later count. Counts are cumulative, and events omit some of them.
 func (u *wireUsage) add(v wireUsage) {
 	u.Input, u.Output = max(u.Input, v.Input), max(u.Output, v.Output)
 	u.CacheRead, u.CacheWrite = max(u.CacheRead, v.CacheRead), max(u.CacheWrite, v.CacheWrite)
 	u.OutputDetails.Thinking = max(u.OutputDetails.Thinking, v.OutputDetails.Thinking)
 }
 
-// tokens sorts a count into disjoint kinds. Here the input never includes what was cached; the output includes the thinking.
+// tokens splits a count into disjoint kinds. Here the input never includes cached tokens; the output includes the thinking.
 func (u *wireUsage) tokens() centurion.Tokens {
 	whole := func(f float64) int64 { // add keeps it from being negative
 		if f > 1e15 {

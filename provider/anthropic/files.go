@@ -15,7 +15,7 @@ type source struct {
 	Data      string `json:"data"`
 }
 
-// fileBlocks writes files as blocks; what is neither an image nor a PDF is told of in words.
+// fileBlocks formats files as blocks; other types than images and PDFs are described in words.
 func fileBlocks(files []centurion.File) (out []block) {
 	for _, f := range files {
 		b := block{Source: &source{"base64", f.Mime, base64.StdEncoding.EncodeToString(f.Data)}}
@@ -32,7 +32,7 @@ func fileBlocks(files []centurion.File) (out []block) {
 	return out
 }
 
-// textBlocks is the text of a message of the user. One that has files needs none.
+// textBlocks is the text of a message of the user. With files it may be empty.
 func textBlocks(m provider.Message) []block {
 	if len(m.Files) > 0 && strings.TrimSpace(m.Text) == "" {
 		return nil
@@ -40,7 +40,7 @@ func textBlocks(m provider.Message) []block {
 	return []block{{Type: "text", Text: filled(m.Text), fleeting: m.Fleeting}}
 }
 
-// resultBlock is the result of a call, with the files that it has brought.
+// resultBlock is the result of a call, with its files.
 func resultBlock(m provider.Message) block {
 	b := block{Type: "tool_result", ToolUseID: safeID(m.CallID)}
 	switch {

@@ -8,11 +8,11 @@ import (
 	"centurion/provider"
 )
 
-// nothing stands for a message without text: the API refuses one that is empty or white space only.
+// nothing replaces the text of an empty message: the API refuses empty or white space texts.
 const nothing = "(empty)"
 
-// messages writes the history as the API wants it: roles in turn, and all results of an answer's calls at the start of the
-// one message of the user that follows it.
+// messages formats the history for the API: with alternating roles, and all results of an answer's calls at the start of the following
+// message of the user.
 func messages(r provider.Request) []wireMessage {
 	var out []wireMessage
 	add := func(role string, blocks ...block) {
@@ -42,7 +42,7 @@ func filled(s string) string {
 	return s
 }
 
-// answerBlocks puts an answer together again in the order in which its blocks came.
+// answerBlocks restores an answer with its blocks in their original order.
 func answerBlocks(m provider.Message) (out []block) {
 	text, calls, said := 0, 0, false
 	until := func(t, c int) {
@@ -69,7 +69,7 @@ func answerBlocks(m provider.Message) (out []block) {
 	return out
 }
 
-// thought is a block of thinking as it was given. Without a signature of this API's it cannot be handed back.
+// thought is a block of thinking as received. Without a signature of this API it cannot be sent back.
 func thought(t provider.Thought) (block, bool) {
 	ours, _ := t.Metadata[metadataKey].(map[string]any)
 	if data, _ := ours[redactedKey].(string); data != "" {
@@ -79,7 +79,7 @@ func thought(t provider.Thought) (block, bool) {
 	return block{Type: "thinking", Thinking: &t.Text, Signature: signature}, signature != ""
 }
 
-// object returns arguments as the object that the API insists on.
+// object returns arguments as an object, which the API requires.
 func object(arguments string) json.RawMessage {
 	if s := strings.TrimSpace(arguments); strings.HasPrefix(s, "{") && json.Valid([]byte(s)) {
 		return json.RawMessage(s)
@@ -87,7 +87,7 @@ func object(arguments string) json.RawMessage {
 	return json.RawMessage("{}")
 }
 
-// safeID replaces what the API does not take in the id of a call, which another provider may have given.
+// safeID replaces characters that the API does not accept in the id of a call, which may come from another provider.
 func safeID(id string) string {
 	ok := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
@@ -103,7 +103,7 @@ func safeID(id string) string {
 	}, id)
 }
 
-// marshal writes signs such as < as themselves, which is shorter and what every other part of the program does.
+// marshal leaves characters such as < unescaped, which is shorter and consistent with the rest of the program.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
