@@ -1,5 +1,5 @@
-// Package catalog knows providers and models: where they are reached, what they are called, what they cost and how much
-// they take. It is a table that is built in, with a user's figures on top; it asks nobody and holds no keys.
+// Package catalog knows providers and models: their addresses, names, prices and limits. It is a built-in table, overlaid with a user's
+// figures; it makes no requests and holds no keys.
 package catalog
 
 import (
@@ -17,40 +17,40 @@ import (
 var table []byte
 
 const (
-	// defaultContext is assumed of a model that nobody knows: what most models of the last two years take at least.
+	// defaultContext is assumed for an unknown model: the least of most models of the last two years.
 	defaultContext = 128_000
-	// defaultOutput is the longest answer that is assumed of a model that nobody knows.
+	// defaultOutput is the longest answer assumed for an unknown model.
 	defaultOutput = 16_384
 )
 
-// Model is what is known of a model.
+// Model is the data of a model.
 type Model struct {
 	ID            string
 	Name          string
 	Price         *centurion.Price // nil: unknown
 	Context       int              // tokens of prompt and answer together
-	Output        int              // tokens of an answer at most
+	Output        int              // maximum tokens of an answer
 	Reasoning     bool             // it thinks before it answers
 	ToolCall      bool             // it can call tools
-	Temperature   bool             // it takes a temperature; the others refuse requests that have one
-	EchoReasoning bool             // it wants its earlier reasoning back
-	Media         centurion.Media  // which files it takes
+	Temperature   bool             // it accepts a temperature; others refuse requests with one
+	EchoReasoning bool             // it requires its earlier reasoning back
+	Media         centurion.Media  // the accepted file types
 }
 
-// Provider is what is known of a provider.
+// Provider is the data of a provider.
 type Provider struct {
 	ID         string
 	Name       string
 	BaseURL    string   // of its OpenAI-compatible endpoint
-	Env        []string // variables that may hold its key, the usual one first
+	Env        []string // variables for its key, the usual one first
 	BaseURLEnv string   // the variable that replaces BaseURL; empty if there is none
 	Local      bool     // a server on this machine: no key, no price
-	Default    string   // the model to take when only a key is known; empty for local ones
+	Default    string   // the model to use if only a key is known; empty for local ones
 	Models     []Model  // sorted by id
 }
 
-// Catalog is a table of providers. The zero Catalog knows nobody; [New] returns the one that is built in. Lookups may
-// be made at the same time, but not while it is changed.
+// Catalog is a table of providers. The zero Catalog is empty; [New] returns the built-in one. Lookups may be concurrent, but not with
+// changes.
 type Catalog struct {
 	order     []string
 	providers map[string]*entry
@@ -61,7 +61,7 @@ type entry struct {
 	models map[string]Model
 }
 
-// Cost is a part of a price in the shape of the configuration, in USD for a million tokens. What is nil is not said.
+// Cost is a part of a price in the format of the configuration, in USD per million tokens. Nil means unset.
 type Cost struct {
 	Input      *float64 `json:"input"`
 	Output     *float64 `json:"output"`
@@ -69,14 +69,13 @@ type Cost struct {
 	CacheWrite *float64 `json:"cache_write"`
 }
 
-// Limit is how many tokens a model takes, in the shape of the configuration. 0 is not said.
+// Limit is a model's limits in tokens, in the format of the configuration. 0 means unset.
 type Limit struct {
 	Context int `json:"context"`
 	Output  int `json:"output"`
 }
 
-// Figures are what a configuration says of a model, in the shape of models.dev and of OpenCode's configuration. What is
-// left out stays as it is.
+// Figures are a model's settings in a configuration, in the format of models.dev and OpenCode. Missing ones mean no change.
 type Figures struct {
 	Name        string `json:"name"`
 	Cost        *Cost  `json:"cost"`
@@ -91,7 +90,7 @@ type Figures struct {
 	} `json:"modalities"`
 }
 
-// New returns the catalog that is built in. It is the caller's own: changing it changes no other.
+// New returns the built-in catalog. The caller owns it: changes do not affect others.
 func New() *Catalog {
 	var rows map[string]struct {
 		Name       string             `json:"name"`
@@ -116,7 +115,7 @@ func New() *Catalog {
 	return c
 }
 
-// keysInOrder returns the keys of a JSON object as they stand.
+// keysInOrder returns the keys of a JSON object in order.
 func keysInOrder(b []byte) []string {
 	var keys []string
 	d := json.NewDecoder(bytes.NewReader(b))
@@ -132,8 +131,8 @@ func keysInOrder(b []byte) []string {
 	return keys
 }
 
-// AddProvider adds a provider, or changes the one with its id: what p leaves empty stays as it is. Its models are
-// changed with [Catalog.Override].
+// AddProvider adds a provider, or changes the one with its id: empty fields of p mean no change. Use [Catalog.Override] to change its
+// models.
 func (c *Catalog) AddProvider(p Provider) {
 	e := c.providers[p.ID]
 	if e == nil {
@@ -154,8 +153,8 @@ func (c *Catalog) AddProvider(p Provider) {
 	}
 }
 
-// Override puts figures on top of what is known of a model. A provider or model that is not known is added. A price is
-// known when its input and output are; tokens of the cache cost what the input does unless that is said too.
+// Override overrides the data of a model, adding an unknown provider or model. A price is known if its input and output are; cached
+// tokens cost as much as input unless set.
 func (c *Catalog) Override(ref centurion.ModelRef, f Figures) {
 	if c.providers[ref.Provider] == nil {
 		c.AddProvider(Provider{ID: ref.Provider})
@@ -192,14 +191,14 @@ func (c *Catalog) Override(ref centurion.ModelRef, f Figures) {
 	case bool:
 		m.EchoReasoning = v
 	case map[string]any:
-		m.EchoReasoning = v["field"] == "reasoning_content" // the one field that requests here can hold
+		m.EchoReasoning = v["field"] == "reasoning_content" // the only field that requests here support
 	}
 	m.Media = MediaOf(m.Media, f.Attachment, f.Modalities.Input)
 	m.Price = f.Cost.over(m.Price)
 	e.models[ref.ID] = m
 }
 
-// over returns the price that results from putting c on top of p, which may be nil.
+// over returns p, which may be nil, overridden by c.
 func (c *Cost) over(p *centurion.Price) *centurion.Price {
 	if c == nil || p == nil && (c.Input == nil || c.Output == nil) {
 		return p
@@ -210,7 +209,7 @@ func (c *Cost) over(p *centurion.Price) *centurion.Price {
 	}
 	if c.Input != nil {
 		out.Input = *c.Input
-		// A new price for the input makes the old ones of the cache meaningless.
+		// A new input price makes the old cache prices meaningless.
 		out.CacheRead, out.CacheWrite = out.Input, out.Input
 	}
 	for _, f := range []struct{ to, from *float64 }{{&out.Output, c.Output}, {&out.CacheRead, c.CacheRead}, {&out.CacheWrite, c.CacheWrite}} {
@@ -221,8 +220,8 @@ func (c *Cost) over(p *centurion.Price) *centurion.Price {
 	return &out
 }
 
-// MediaOf returns which files a model takes: what is known of it, unless its figures say otherwise. The list of what it takes
-// as input counts more than whether it takes attachments, which of themselves are images.
+// MediaOf returns the file types that a model accepts: the known ones, unless its figures differ. The list of inputs takes precedence
+// over the attachment flag, which only means images.
 func MediaOf(known centurion.Media, attachment *bool, input []string) centurion.Media {
 	switch {
 	case len(input) > 0:
@@ -235,17 +234,16 @@ func MediaOf(known centurion.Media, attachment *bool, input []string) centurion.
 	return centurion.Media{}
 }
 
-// unknown is what is assumed of a model that nobody knows.
+// unknown is the assumed data of an unknown model.
 func unknown(id string) Model {
 	return Model{ID: id, Name: id, Context: defaultContext, Output: defaultOutput, ToolCall: true, Temperature: true}
 }
 
-// dated matches what providers append to a model's name for one version of it.
+// dated matches the suffix of a model's name for one version of it.
 var dated = regexp.MustCompile(`(-\d{8}|-\d{4}-\d{2}-\d{2}|-latest)$`)
 
-// Lookup returns what is known of a model, and whether it is known. A model that is not has default limits (128,000 and
-// 16,384 tokens) and no price. Every model of a local server counts as known, and costs nothing. A dated version of a
-// known model is that model.
+// Lookup returns the data of a model, and whether it is known. An unknown one has default limits (128,000 and 16,384 tokens) and no
+// price. Every model of a local server counts as known and is free. A dated version of a known model is that model.
 func (c *Catalog) Lookup(ref centurion.ModelRef) (Model, bool) {
 	e := c.providers[ref.Provider]
 	if e == nil {
@@ -265,7 +263,7 @@ func (c *Catalog) Lookup(ref centurion.ModelRef) (Model, bool) {
 	return m, e.Local
 }
 
-// Provider returns what is known of a provider, and whether it is known.
+// Provider returns the data of a provider, and whether it is known.
 func (c *Catalog) Provider(id string) (Provider, bool) {
 	e := c.providers[id]
 	if e == nil {
@@ -280,8 +278,7 @@ func (c *Catalog) Provider(id string) (Provider, bool) {
 	return p, true
 }
 
-// Providers returns all providers in the order in which they are looked for: those with keys, then local servers, then
-// those that were added.
+// Providers returns all providers in search order: those with keys, then local servers, then added ones.
 func (c *Catalog) Providers() []Provider {
 	out := make([]Provider, 0, len(c.order))
 	for _, id := range c.order {
