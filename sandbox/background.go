@@ -9,10 +9,9 @@ import (
 
 var _ centurion.BackgroundRunner = (*Runner)(nil)
 
-// RunBackground runs one command as [Runner.Run] does, with the same process group, environment, mark and time limit,
-// but takes no slot: it is there while others run. What it prints goes to out as it comes, and nothing of it is in the
-// result; after an error of out the rest is read and dropped, so that the command does not wait for a reader. It calls
-// started, which may be nil, once with the shell's process number.
+// RunBackground runs one command like [Runner.Run], with the same process group, environment, mark and time limit, but without a slot,
+// since it runs beside others. Output goes to out immediately, and the result has none; after an error of out the rest is read and
+// dropped, so that the command does not block. It calls started, which may be nil, once with the shell's process id.
 func (r *Runner) RunBackground(ctx context.Context, c centurion.Command, out io.Writer, started func(pid int)) (centurion.CommandResult, error) {
 	none := centurion.CommandResult{ExitCode: -1}
 	shell, err := prepare(c)
@@ -28,7 +27,7 @@ func (r *Runner) RunBackground(ctx context.Context, c centurion.Command, out io.
 	return res, err
 }
 
-// copyOut copies r to w until r ends or fails, and reads on when w fails. It returns how much r had.
+// copyOut copies r to w until r ends or fails, and continues to read if w fails. It returns the length of r.
 func copyOut(w io.Writer, r io.Reader) (total int64) {
 	buf := make([]byte, 32<<10)
 	broken := false

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// scansForNone is how many scans in a row must find nothing: a process that is just becoming another program shows an
-// empty environment for a moment.
+// scansForNone is the number of consecutive scans that must find nothing: a process in the middle of an exec briefly has an empty
+// environment.
 const scansForNone = 2
 
-// killRounds is how often what is found gets SIGKILL before time is up: the first round, one for what was just being
-// forked, and one for what could not be seen then.
+// killRounds is the minimum number of SIGKILL rounds at the time limit: the first, one for processes forked meanwhile, and one for
+// those not visible then.
 const killRounds = 3
 
-// chase decides how processes that scans find are ended: by SIGTERM until grace is over, then by SIGKILL, until limit or until
-// scansForNone scans have found none. Both count from the beginning. Time alone does not end it: where the machine is so busy
-// that one scan takes as long as limit, what is left would never have got a SIGKILL, and would stay for ever.
+// chase decides how to end found processes: by SIGTERM during grace, then by SIGKILL, until limit has passed or scansForNone scans have
+// found none. Both times count from the beginning. Time alone does not end it: on a machine so busy that one scan takes as long as
+// limit, the remaining processes would never get a SIGKILL, and would stay forever.
 type chase struct {
 	grace, limit time.Duration
-	none, kills  int // scans in a row that found nothing; rounds of SIGKILL
+	none, kills  int // consecutive empty scans; SIGKILL rounds
 }
 
-// signal returns what a round that begins so long after the beginning sends.
+// signal returns the signal of a round that begins after that time.
 func (c *chase) signal(since time.Duration) os.Signal {
 	if since >= c.grace {
 		return os.Kill
@@ -29,7 +29,7 @@ func (c *chase) signal(since time.Duration) os.Signal {
 	return terminateSignal
 }
 
-// again says whether to look once more after a round that has found left processes and sent them sig.
+// again reports whether to scan again after a round that found left processes and sent them sig.
 func (c *chase) again(since time.Duration, sig os.Signal, left int) bool {
 	if left == 0 {
 		c.none++

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// allowed names variables that programs need to find themselves, their caches and the network. A final star stands for
-// any rest.
+// allowed lists variables by which programs find themselves, their caches and the network. A trailing star matches any rest.
 var allowed = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TMPDIR", "TZ", "COLORTERM", "NO_COLOR", "CI",
 	"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
@@ -19,15 +18,15 @@ var allowed = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
 }
 
-// allowedWindows names what programs on Windows do not start without.
+// allowedWindows lists variables without which programs on Windows do not start.
 var allowedWindows = []string{
 	"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERPROFILE", "USERNAME", "HOMEDRIVE", "HOMEPATH",
 	"APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "PROGRAMFILES", "PROGRAMFILES(X86)", "PROGRAMW6432", "NUMBER_OF_PROCESSORS",
 	"PROCESSOR_ARCHITECTURE", "OS", "MSYSTEM",
 }
 
-// environment returns what a child gets of all: the allowed names and those of extra, never what looks like a secret. It
-// says that there is no terminal and nobody to ask.
+// environment returns a child's part of all: the allowed names and those of extra, without likely secrets. It adds that there is no
+// terminal and no user to ask.
 func environment(all, extra []string) []string {
 	names := slices.Concat(allowed, extra)
 	if runtime.GOOS == "windows" {
@@ -53,7 +52,7 @@ func listed(names []string, name string) bool {
 	})
 }
 
-// secret reports whether a name says that its value is one.
+// secret reports whether a variable's name suggests a secret.
 func secret(name string) bool {
 	name = strings.ToUpper(name)
 	for _, word := range []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH"} {
@@ -64,7 +63,7 @@ func secret(name string) bool {
 	return false
 }
 
-// credentials reports whether a value is an address with a password in it, as a proxy's or an index's may be.
+// credentials reports whether a value is an address with a password, as of a proxy or a package index.
 func credentials(value string) bool {
 	_, rest, ok := strings.Cut(value, "://")
 	if !ok {

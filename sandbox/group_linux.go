@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// runs reports whether a process group has a member that is more than a dead process nobody has collected yet. In a
-// container whose first process collects nothing, those stay for ever, and each command would wait out its grace.
+// runs reports whether a process group has a member that is not just a zombie. In a container whose first process does not reap,
+// zombies stay forever, and each command would wait out its grace.
 func runs(group int) bool {
 	proc, err := os.Open("/proc")
 	if err != nil {
@@ -26,7 +26,7 @@ func runs(group int) bool {
 		if err != nil {
 			continue // it has just ended
 		}
-		// pid (name) state parent group …, where the name may hold anything
+		// pid (name) state parent group …; the name may contain anything
 		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 		if len(fields) > 2 && fields[2] == strconv.Itoa(group) && fields[0] != "Z" && fields[0] != "X" {
 			return true

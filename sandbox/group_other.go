@@ -2,6 +2,5 @@
 
 package sandbox
 
-// runs reports whether a process group that has members has one that still runs. Dead processes are collected at once
-// by the first process of these systems.
+// runs reports whether a non-empty process group has a running member. The first process of these systems reaps zombies at once.
 func runs(int) bool { return true }

@@ -8,10 +8,9 @@ import (
 	"centurion"
 )
 
-// Kill ends all commands that run now, at once: with SIGKILL, which leaves nothing a chance to clean up. Those that have left
-// their process group are among them, where processes can be listed. Nothing begins afterwards: Run and RunBackground
-// return an error of centurion.KindInterrupted. It is for a person who does not want to wait; what ends in good time is
-// ended with the context of its Run. Run returns for each of them as for a command that was killed by somebody else.
+// Kill ends all running commands at once with SIGKILL, without a chance to clean up, including processes that left their group, where
+// processes can be listed. Afterwards Run and RunBackground return an error of centurion.KindInterrupted. It is for a person who does
+// not want to wait; normally commands end with the context of their Run. Run returns as for a command killed from outside.
 func (r *Runner) Kill() {
 	r.mu.Lock()
 	r.killed = true
@@ -26,7 +25,7 @@ func (r *Runner) Kill() {
 	endStrays(0, slices.Collect(maps.Keys(running))...)
 }
 
-// start starts a command that [Runner.Kill] finds, unless that was called before.
+// start starts a command so that [Runner.Kill] finds it, unless that was called before.
 func (r *Runner) start(cmd *exec.Cmd, id string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,19 +8,19 @@ import (
 	"unicode/utf8"
 )
 
-// output keeps the head and the tail of what a command prints, in memory that does not grow with it.
+// output keeps the head and the tail of a command's output, in a fixed amount of memory.
 type output struct {
 	mu    sync.Mutex
 	head  []byte
 	tail  []byte // a ring once it is full
-	next  int    // where the ring goes on
+	next  int    // next position in the ring
 	half  int
 	total int64
 }
 
 func newOutput(keep int) *output { return &output{half: max(keep/2, 1)} }
 
-// readFrom copies r until it ends or fails; both mean that there is no more to come.
+// readFrom copies r until it ends or fails; both mean the end of the output.
 func (o *output) readFrom(r io.Reader) {
 	buf := make([]byte, 32<<10)
 	for {
@@ -49,15 +49,14 @@ func (o *output) write(b []byte) {
 		o.tail = append(o.tail, b[:n]...)
 		b = b[n:]
 	}
-	for len(b) > 0 { // the ring is full: the oldest bytes go
+	for len(b) > 0 { // the ring is full: drop the oldest bytes
 		n := copy(o.tail[o.next:], b)
 		o.next = (o.next + n) % o.half
 		b = b[n:]
 	}
 }
 
-// result returns what is kept as valid UTF-8, with a line in between that tells what was left out, and the bytes printed
-// in all.
+// result returns the kept output as valid UTF-8, with a line in between about the omission, and the total size.
 func (o *output) result() (string, int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -69,12 +68,12 @@ func (o *output) result() (string, int64) {
 	return omit(string(o.head), tail, left), o.total
 }
 
-// omit puts together the two ends of an output of which left bytes between them are missing, as valid UTF-8. What is
-// left of a letter at the edges goes as well.
+// omit joins both ends of an output, with left missing bytes between them, as valid UTF-8. Partial letters at the edges are dropped,
+// too.
 func omit(head, tail string, left int64) string {
 	whole := cutEnd(head)
 	left += int64(len(head) - len(whole))
-	for i := range utf8.UTFMax { // the rest of a letter whose start was left out
+	for i := range utf8.UTFMax { // the rest of a letter without its start
 		if i < len(tail) && utf8.RuneStart(tail[i]) {
 			left += int64(i)
 			tail = tail[i:]
@@ -88,7 +87,7 @@ func omit(head, tail string, left int64) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// cutEnd leaves out a letter at the end of s that is not complete.
+// cutEnd drops an incomplete letter at the end of s.
 func cutEnd(s string) string {
 	for i := len(s) - 1; i >= max(0, len(s)-utf8.UTFMax); i-- {
 		if utf8.RuneStart(s[i]) {

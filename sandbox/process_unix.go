@@ -20,11 +20,11 @@ const sweepInForce = "a host that was killed: what it left running is found by i
 // terminateSignal asks a process to end.
 var terminateSignal os.Signal = syscall.SIGTERM
 
-// isolate gives the command a process group of its own. The parent-death signal is left out: the kernel sends it when
-// the thread that forked ends, and Go ends threads as it likes, so that it would kill living commands.
+// isolate gives the command its own process group. It sets no parent-death signal: the kernel sends that when the forking thread ends,
+// and Go ends threads at will, so it would kill living commands.
 func isolate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// terminate asks the group to end, and wakes what has been stopped: it could not hear the request.
+// terminate asks the group to end, and continues stopped processes, which could not handle the signal.
 func terminate(cmd *exec.Cmd) {
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGCONT)
@@ -32,8 +32,7 @@ func terminate(cmd *exec.Cmd) {
 
 func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
-// alive reports whether the group has a member that still runs. A group's number is not given away again while it has
-// any member.
+// alive reports whether the group has a running member. A group's id is not reused while it has any member.
 func alive(cmd *exec.Cmd) bool {
 	if err := syscall.Kill(-cmd.Process.Pid, 0); err != nil && !errors.Is(err, syscall.EPERM) {
 		return false
@@ -42,7 +41,7 @@ func alive(cmd *exec.Cmd) bool {
 }
 
 func findShell() (string, error) {
-	// Models write for bash, whatever they are told; a script for sh runs in it as well.
+	// Models write for bash, whatever they are told; a script for sh runs in it, too.
 	for _, name := range []string{"bash", "sh"} {
 		if shell, err := exec.LookPath(name); err == nil {
 			return shell, nil

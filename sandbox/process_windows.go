@@ -17,7 +17,7 @@ const sweepInForce = "a host that was killed: nothing ends what it left running"
 
 var terminateSignal = os.Kill
 
-// scan finds nothing: nobody else can read what a process on Windows has in its environment.
+// scan finds nothing: the environment of other processes is not readable on Windows.
 func scan(context.Context, string) ([]Process, error) { return nil, nil }
 
 func marked(int, string) bool { return false }
@@ -31,8 +31,8 @@ func kill(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 
 func alive(*exec.Cmd) bool { return false }
 
-// findShell looks for the sh that comes with Git. The command processor of Windows will not do: permission rules are
-// checked against what sh makes of a script.
+// findShell looks for the sh of Git. Windows' own command processor will not do: permission rules assume sh's interpretation of a
+// script.
 func findShell() (string, error) {
 	if shell, err := exec.LookPath("sh.exe"); err == nil {
 		return shell, nil

@@ -1,13 +1,11 @@
-// Package sandbox runs child processes on a model's or a repository's behalf. It owns how a command starts and how it
-// ends: what its environment holds, how long it may run, how much of its output is kept, how many run at once, and that
-// nothing of it is left behind.
+// Package sandbox runs child processes for a model or a repository. It owns the start and the end of commands: their environment, their
+// time limits, the kept output, the number of parallel commands, and that nothing of them is left behind.
 //
-// What is in force is a process group that is killed as a whole, an allow list for the environment, a cap on output and
-// a time limit. That is all: there is no confinement yet. A command can read and write whatever the person's account
-// can, use the network, and leave its process group on purpose (setsid), in which case it is found by its environment and ended
-// if the command is, or if it holds the command's output; whether it may run at all is decided before,
-// by the permission rules. What survives a host that was killed is found by a mark in its environment and ended by the
-// next host ([Sweep]).
+// It enforces a process group that is killed as a whole, an allow list for the environment, a limit on output and a time limit. There
+// is no further confinement yet: a command can read and write everything that the person's account can, use the network, and leave its
+// process group (setsid). Such a process is found by its environment and ended together with the command, or if it holds the command's
+// output. Permission rules decide beforehand whether a command may run at all. Processes that survive a killed host are found by a mark
+// in their environment and ended by the next host ([Sweep]).
 package sandbox
 
 import (
@@ -33,41 +31,40 @@ import (
 
 // The defaults of a [Runner].
 const (
-	DefaultTimeout = 2 * time.Minute // what a person would wait for before they look
-	DefaultMax     = time.Hour       // the longest a task may live, so nothing longer can end in time
+	DefaultTimeout = 2 * time.Minute // as long as a person would wait without checking
+	DefaultMax     = time.Hour       // the longest life of a task, so longer limits have no effect
 	DefaultKeep    = 30_000          // bytes; about 7,000 tokens of a model's window
 	DefaultGrace   = time.Second     // for a program to clean up after SIGTERM: within 2 s all of it must be gone
 )
 
-// Runner runs shell scripts. The zero Runner is ready for use; its fields are read at the first Run and must not change
-// afterwards. It must not be copied after that.
+// Runner runs shell scripts. The zero Runner is ready to use; its fields are read at the first Run and must not change afterwards, nor
+// may it be copied then.
 type Runner struct {
-	Env            []string      // names added to the environment allow list; a name that looks like a secret stays out
-	DefaultTimeout time.Duration // for commands that name none; 0 means [DefaultTimeout]
-	MaxTimeout     time.Duration // longer timeouts are cut to it; 0 means [DefaultMax]
-	Keep           int           // bytes of output kept; 0 means [DefaultKeep]
+	Env            []string      // names added to the environment allow list; likely secrets stay excluded
+	DefaultTimeout time.Duration // default time limit; 0 means [DefaultTimeout]
+	MaxTimeout     time.Duration // maximum time limit; 0 means [DefaultMax]
+	Keep           int           // kept bytes of output; 0 means [DefaultKeep]
 	Grace          time.Duration // from SIGTERM to SIGKILL; 0 means [DefaultGrace]
-	Slots          int           // commands of the whole host at once, those in the background aside; 0 means max(2, CPUs)
+	Slots          int           // parallel commands of the whole host, without background ones; 0 means max(2, CPUs)
 
-	// Mark is what the commands and all that they start have as CENTURION_HOST in their environment, so that [Sweep] finds
-	// them when this process has been killed. No white space; empty: they have no such variable and nothing finds them.
+	// Mark is the value of CENTURION_HOST in the environment of commands and their descendants, by which [Sweep] finds them if this
+	// process was killed. No white space; if empty, the variable is not set and they are not found.
 	Mark string
 
 	once  sync.Once
 	slots *semaphore.Weighted
 
-	mu      sync.Mutex           // protects what follows
-	killed  bool                 // nothing begins any more: see [Runner.Kill]
-	running map[string]*exec.Cmd // by the id that their environment has
+	mu      sync.Mutex           // protects the fields below
+	killed  bool                 // no command starts any more: see [Runner.Kill]
+	running map[string]*exec.Cmd // by the id in their environment
 }
 
 var _ centurion.Runner = (*Runner)(nil)
 
 func (r *Runner) size() int { return cmp.Or(r.Slots, max(2, runtime.NumCPU())) }
 
-// Run runs one command and returns when every process of its group has ended. It waits for a free slot first; the wait
-// is part of neither the timeout nor Duration. The command's standard input is empty. Errors are as
-// [centurion.Runner] says.
+// Run runs one command and returns when every process of its group has ended. It first waits for a free slot; that wait does not count
+// towards the timeout or Duration. The command's standard input is empty. Errors are those of [centurion.Runner].
 func (r *Runner) Run(ctx context.Context, c centurion.Command) (centurion.CommandResult, error) {
 	none := centurion.CommandResult{ExitCode: -1}
 	shell, err := prepare(c)
@@ -85,7 +82,7 @@ func (r *Runner) Run(ctx context.Context, c centurion.Command) (centurion.Comman
 	return res, err
 }
 
-// prepare finds the shell for a command and looks whether its directory is there.
+// prepare finds the shell for a command and checks that its directory exists.
 func prepare(c centurion.Command) (shell string, err error) {
 	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
 		return "", &centurion.Error{Op: runOp, Kind: centurion.KindNotFound,
@@ -94,8 +91,8 @@ func prepare(c centurion.Command) (shell string, err error) {
 	return findShell()
 }
 
-// run runs a command. Its output goes to drain, which returns when the pipe that it is given has come to its end;
-// started, if there is one, is called with its process number as soon as it runs.
+// run runs a command. Its output goes to drain, which returns at the end of its pipe; started, if not nil, is called with the process
+// id when the command runs.
 func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, drain func(io.Reader), started func(pid int)) (centurion.CommandResult, error) {
 	id, start := rand.Text(), time.Now()
 	cmd, pipe, err := r.begin(shell, c, id)
@@ -120,7 +117,7 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, dra
 	exited := make(chan struct{})
 	group.Go("wait for command", func() error {
 		defer close(exited)
-		_ = cmd.Wait() // how it ended is read from its state
+		_ = cmd.Wait() // the result is read from its state
 		return nil
 	})
 
@@ -130,7 +127,7 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, dra
 	if timedOut || stopped {
 		endStrays(strayGrace, id)
 	}
-	// Whatever still holds the pipe has left the group on purpose: it is not waited for, and does not outlive the pipe.
+	// A process that still holds the pipe has left the group: it is not waited for, and does not outlive the pipe.
 	select {
 	case <-drained:
 	case <-time.After(drainTime):
@@ -150,8 +147,8 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, dra
 	return res, err
 }
 
-// begin starts a command in a process group of its own, whose environment has its id. What it prints comes through pipe,
-// which is the caller's to close.
+// begin starts a command in its own process group, with its id in the environment. The output comes through pipe, which the caller
+// closes.
 func (r *Runner) begin(shell string, c centurion.Command, id string) (cmd *exec.Cmd, pipe *os.File, err error) {
 	pipe, w, err := os.Pipe()
 	if err != nil {
@@ -171,7 +168,7 @@ func (r *Runner) begin(shell string, c centurion.Command, id string) (cmd *exec.
 	return cmd, pipe, nil
 }
 
-// await waits until a command has exited, or has to be ended because its time is over or ctx is.
+// await waits until a command has exited, or must be ended because of its time limit or ctx.
 func await(ctx context.Context, exited <-chan struct{}, limit time.Duration) (timedOut, stopped bool) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -185,24 +182,24 @@ func await(ctx context.Context, exited <-chan struct{}, limit time.Duration) (ti
 	return timedOut, stopped
 }
 
-// environment returns what a command gets.
+// environment returns the environment of a command.
 func (r *Runner) environment(c centurion.Command) []string {
 	env := append(environment(os.Environ(), r.Env), "PWD="+c.Dir)
 	env = append(env, c.Env...)
-	if r.Mark != "" { // last, so that nothing else has a say in it
+	if r.Mark != "" { // last, so that nothing else can override it
 		env = append(env, hostVariable+"="+r.Mark)
 	}
 	return env
 }
 
-// runOp is what an error of Run says that it was doing.
+// runOp is the operation in errors of Run.
 const runOp = "run command"
 
-// drainTime is how long the rest of the output may take to arrive once every process of the group is gone.
+// drainTime is how long the rest of the output may take once every process of the group has ended.
 const drainTime = 500 * time.Millisecond
 
-// finish ends what is left of the group and waits for the shell itself. Processes that a command left behind get the
-// same chance to clean up as a command that is stopped.
+// finish ends the rest of the group and waits for the shell itself. Remaining processes get the same chance to clean up as a stopped
+// command.
 func (r *Runner) finish(cmd *exec.Cmd, exited <-chan struct{}) {
 	grace := cmp.Or(r.Grace, DefaultGrace)
 	if !alive(cmd) && guard.Closed(exited) {
@@ -211,7 +208,7 @@ func (r *Runner) finish(cmd *exec.Cmd, exited <-chan struct{}) {
 	terminate(cmd)
 	deadline := time.NewTimer(grace)
 	defer deadline.Stop()
-	poll := time.NewTicker(10 * time.Millisecond) // nothing announces the end of a group
+	poll := time.NewTicker(10 * time.Millisecond) // the end of a group is not signalled
 	defer poll.Stop()
 	for waiting := true; waiting && alive(cmd); {
 		select {
@@ -224,7 +221,7 @@ func (r *Runner) finish(cmd *exec.Cmd, exited <-chan struct{}) {
 		kill(cmd)
 	}
 	<-exited
-	for range killPolls { // those that nobody waits for take a moment
+	for range killPolls { // unreaped ones take a moment
 		if !alive(cmd) {
 			return
 		}
@@ -232,7 +229,7 @@ func (r *Runner) finish(cmd *exec.Cmd, exited <-chan struct{}) {
 	}
 }
 
-// killPolls is how often it is looked whether a killed group is gone, every 10 ms.
+// killPolls is the number of checks, every 10 ms, whether a killed group is gone.
 const killPolls = 20
 
 // causeOf says why ctx ended, with the kind of its cause.
@@ -240,12 +237,12 @@ func causeOf(ctx context.Context, op string) error {
 	cause := context.Cause(ctx)
 	kind := centurion.KindOf(cause)
 	if kind == centurion.KindInternal {
-		kind = centurion.KindCancelled // a cause that is no error of ours still is a request to stop
+		kind = centurion.KindCancelled // any other cause is a request to stop, too
 	}
 	return &centurion.Error{Op: op, Kind: kind, Msg: "stopped", Err: cause}
 }
 
-// Describe says in plain words what is in force and what is not, one line each, for a person.
+// Describe describes in plain words what is enforced and what is not, one line each.
 func (r *Runner) Describe() []string {
 	lines := slices.Clone(inForce)
 	if r.Mark != "" {

@@ -13,28 +13,26 @@ import (
 	"centurion"
 )
 
-// DefaultSpool is how many bytes of a background command's output a [Spool] keeps on disk: the log of a long build, and
-// small beside what a build writes.
+// DefaultSpool is how many bytes of a background command's output a [Spool] stores on disk: enough for the log of a long build, and
+// little compared to a build's own files.
 const DefaultSpool = 1 << 20
 
-// Spool keeps what a background command prints in a file: the first half of what fits, and of the rest the newest. It
-// holds none of it in memory. Its methods may be called from several goroutines.
+// Spool stores a background command's output in a file: the first half of the capacity from the beginning, the rest from the end. It
+// keeps none of it in memory. Its methods are safe for concurrent use.
 //
-// The byte at offset n of the output stands at n in the first half of the file, and after that in a ring which is the
-// second half.
+// The output byte at offset n is at n in the first half of the file, and after that in a ring that is the second half.
 type Spool struct {
 	mu    sync.Mutex
 	file  *os.File
 	half  int64
 	total int64 // bytes printed
-	upto  int64 // of these, how many were written; less than total after an error only
-	tried int64 // how far the last write wanted to come: what it overwrites of the ring is not shown any more
+	upto  int64 // written bytes; less than total only after an error
+	tried int64 // end of the last attempted write: the ring bytes it overwrites are not shown any more
 	err   error // the first error of the file; nothing is written after it
-	whole bool  // nothing more comes
+	whole bool  // there is no further output
 }
 
-// NewSpool makes a file that does not exist yet and keeps up to limit bytes in it; 0 means [DefaultSpool]. The file is
-// for this user alone. Errors have KindDisk.
+// NewSpool creates a new file for up to limit bytes; 0 means [DefaultSpool]. Only this user can access it. Errors have KindDisk.
 func NewSpool(path string, limit int) (*Spool, error) {
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	var f *os.File
@@ -48,7 +46,7 @@ func NewSpool(path string, limit int) (*Spool, error) {
 	return &Spool{file: f, half: int64(max(cmp.Or(limit, DefaultSpool)/2, 1))}, nil
 }
 
-// Write keeps b. It never fails and is never short: what cannot be kept is counted, and told by Since.
+// Write stores b. It never fails and is never short: unstored bytes are counted, and reported by Since.
 func (s *Spool) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +62,7 @@ func (s *Spool) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// put writes b, which stands at offset at of the output.
+// put writes b, which is at offset at of the output.
 func (s *Spool) put(at int64, b []byte) error {
 	n := len(b)
 	if at < s.half {
@@ -74,7 +72,7 @@ func (s *Spool) put(at int64, b []byte) error {
 		}
 		at, b = at+int64(n), b[n:]
 	}
-	if skip := int64(len(b)) - s.half; skip > 0 { // it would be overwritten by the end of b
+	if skip := int64(len(b)) - s.half; skip > 0 { // its beginning would be overwritten by its end
 		at, b = at+skip, b[skip:]
 	}
 	for len(b) > 0 {
@@ -88,23 +86,22 @@ func (s *Spool) put(at int64, b []byte) error {
 	return nil
 }
 
-// End says that nothing more comes.
+// End marks the end of the output.
 func (s *Spool) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.whole = true
 }
 
-// Total returns how many bytes were printed so far.
+// Total returns the size of the output so far.
 func (s *Spool) Total() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.total
 }
 
-// Since returns what was printed from offset on as valid UTF-8 of about keep bytes, head and tail, with a line that
-// tells what was left out, and the offset to ask from the next time. A letter that has not come whole yet is left for
-// then. Of what cannot be read, or could not be written, the text says so.
+// Since returns the output from offset on as valid UTF-8 of about keep bytes, head and tail, with a line about the omission, and the
+// next offset. An incomplete letter at the end is left for the next call. The text notes unreadable or unwritten parts.
 func (s *Spool) Since(offset int64, keep int) (text string, next int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,16 +109,16 @@ func (s *Spool) Since(offset int64, keep int) (text string, next int64) {
 	offset = min(max(offset, 0), s.upto)
 	next = s.upto
 	oldest := max(s.half, s.tried-s.half) // in the ring
-	var first, rest int64                 // where the head ends and the tail begins
+	var first, rest int64                 // the end of the head and the beginning of the tail
 	switch {
-	case oldest == s.half || offset >= oldest || s.upto <= s.half: // all that is new is there
+	case oldest == s.half || offset >= oldest || s.upto <= s.half: // all new output is stored
 		first, rest = min(offset+part, s.upto), max(offset, s.upto-part)
 		if rest <= first {
 			first, rest = s.upto, s.upto
 		}
 	case offset < s.half:
 		first, rest = min(offset+part, s.half), min(max(s.upto-part, oldest), s.upto)
-	default: // the beginning of what is new is gone
+	default: // the beginning of the new output is lost
 		first, rest = offset, min(max(s.upto-2*part, oldest), s.upto)
 	}
 	head, herr := s.get(offset, first)
@@ -144,7 +141,7 @@ func (s *Spool) Since(offset int64, keep int) (text string, next int64) {
 	return text, next
 }
 
-// get reads what stands from one offset of the output to another.
+// get reads the output between two offsets.
 func (s *Spool) get(from, to int64) (string, error) {
 	buf := make([]byte, 0, max(to-from, 0))
 	for from < to {

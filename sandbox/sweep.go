@@ -15,38 +15,36 @@ import (
 	"centurion"
 )
 
-// hostVariable is the mark's name. Unlike a process group or a session it is inherited by what forks twice, leaves its session
-// or ignores its terminal.
+// hostVariable is the mark's name. Unlike a process group or a session it survives double forks, new sessions and detached terminals.
 const hostVariable = centurion.HostVariable
 
-// The times of [Sweep]. A host that comes back after it was killed waits for it, so it gets less than the grace of a
-// command that is stopped.
+// The times of [Sweep]. A restarted host waits for it, so the grace is shorter than for a stopped command.
 const (
 	sweepGrace = time.Second     // from the first SIGTERM to SIGKILL
-	sweepLimit = 3 * time.Second // for all of it
+	sweepLimit = 3 * time.Second // for everything
 	sweepPoll  = 10 * time.Millisecond
 )
 
-// maxCommand is how many bytes of a command line a [Process] tells: enough to recognise it.
+// maxCommand limits the command line in a [Process], in bytes: enough to recognise it.
 const maxCommand = 200
 
-// Process is a process that [Sweep] ended.
+// Process is a process ended by [Sweep].
 type Process struct {
 	PID     int
-	Command string // its arguments with spaces between them, up to 200 bytes, as it set them: clean it before showing it
+	Command string // its arguments separated by spaces, up to 200 bytes, unsanitised: clean it before display
 }
 
-// Sweep ends the processes that a dead host left behind: every process of this user that was started with the mark of
-// [Runner.Mark] in its environment, however far it has gone away from its parents. This process and its ancestors are
-// spared. All of them get SIGTERM, what is left after a second gets SIGKILL, until two scans find none: a process that
-// forks meanwhile is found by the next scan. It takes at most 3 s, or as long as three rounds of SIGKILL take, and two scans if there is nothing to end. Call it before
-// the first Run with the same mark, whose commands it would end too.
+// Sweep ends the processes left by a dead host: every process of this user that was started with [Runner.Mark] in its environment,
+// however far it has moved from its parents, except this process and its ancestors. All get SIGTERM, the rest after a second SIGKILL,
+// until two scans find none: processes forked meanwhile are found by the next scan. It takes at most 3 s, or as long as three rounds of
+// SIGKILL take, and two scans if there is nothing to end. Call it before the first Run with the same mark, whose commands it would also
+// end.
 //
-// Linux looks into /proc. It does not find processes that have cleared their environment, run as somebody else, or live
-// where this process cannot see them. Other Unix systems are asked through ps, which tells less. Windows ends nothing.
+// On Linux it reads /proc. It misses processes that have cleared their environment, run as another user, or are not visible to this
+// process. On other Unix systems it uses ps, which shows less. On Windows it ends nothing.
 //
-// Errors are KindUsage (a mark that is empty or has white space), KindInternal (the processes cannot be listed, or some
-// did not end in time) and the kind of ctx's cause; what had ended until then is returned with them.
+// Errors are KindUsage (a mark that is empty or has white space), KindInternal (the processes cannot be listed, or some did not end in
+// time) and the kind of ctx's cause; the processes ended before are returned, too.
 func Sweep(ctx context.Context, mark string) (ended []Process, err error) {
 	if mark == "" || strings.ContainsFunc(mark, func(r rune) bool { return r == 0 || unicode.IsSpace(r) }) {
 		return nil, &centurion.Error{Op: "end processes", Kind: centurion.KindUsage, Msg: fmt.Sprintf("the mark %q is empty or has white space", mark),
@@ -79,17 +77,17 @@ func Sweep(ctx context.Context, mark string) (ended []Process, err error) {
 
 // sweep is one call of [Sweep].
 type sweep struct {
-	mark  string // as it stands in an environment
+	mark  string // as it appears in an environment
 	found map[int]*swept
 }
 
 type swept struct {
 	Process
-	sent os.Signal // the last signal it got
-	err  error     // what became of that signal
+	sent os.Signal // the last signal sent
+	err  error     // the result of that signal
 }
 
-// round scans once and sends each process that it finds the signal whose time it is, once. It returns what it found.
+// round scans once and sends the current signal, once, to each found process. It returns those processes.
 func (s *sweep) round(ctx context.Context, sig os.Signal) (left []Process, err error) {
 	if left, err = scan(ctx, s.mark); err != nil {
 		return left, err
@@ -108,7 +106,7 @@ func (s *sweep) round(ctx context.Context, sig os.Signal) (left []Process, err e
 	return left, nil
 }
 
-// ended lists what was found and is not left, by number.
+// ended lists the found processes that are gone, by pid.
 func (s *sweep) ended(left []Process) []Process {
 	var out []Process
 	for _, pid := range slices.Sorted(maps.Keys(s.found)) {
@@ -119,7 +117,7 @@ func (s *sweep) ended(left []Process) []Process {
 	return out
 }
 
-// stuck tells what would not end.
+// stuck is the error for processes that did not end.
 func (s *sweep) stuck(left []Process) error {
 	p := left[0]
 	var reason error
@@ -131,7 +129,7 @@ func (s *sweep) stuck(left []Process) error {
 		Hint: fmt.Sprintf("end them yourself: kill -9 %d", p.PID)}
 }
 
-// signalMarked sends a signal to a process if it is still the one that was found: numbers are given away again.
+// signalMarked sends a signal to a process if it is still the found one: pids are reused.
 func signalMarked(pid int, mark string, sig os.Signal) error {
 	p, err := os.FindProcess(pid) // holds on to the process, where the system can
 	if err != nil {
@@ -147,7 +145,7 @@ func signalMarked(pid int, mark string, sig os.Signal) error {
 	return nil
 }
 
-// commandLine makes the arguments of a process one line of at most maxCommand bytes.
+// commandLine joins the arguments of a process to one line of at most maxCommand bytes.
 func commandLine(args string) string {
 	args = strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(args, "\x00", " "), "\uFFFD"))
 	return cmp.Or(centurion.Clip(args, maxCommand), "?")

@@ -9,9 +9,8 @@ import (
 	"syscall"
 )
 
-// scan lists the processes of this user whose environment holds the entry mark, without this process and its ancestors.
-// What cannot be read belongs to somebody else or has just ended; a dead process that nobody has collected yet has no
-// environment any more.
+// scan lists the processes of this user with the entry mark in their environment, except this process and its ancestors. Unreadable
+// processes belong to other users or have just ended; zombies have no environment any more.
 func scan(ctx context.Context, mark string) ([]Process, error) {
 	proc, err := os.Open("/proc")
 	if err != nil {
@@ -23,7 +22,7 @@ func scan(ctx context.Context, mark string) ([]Process, error) {
 		return nil, err
 	}
 	var found []Process
-	var spared map[int]bool // read once there is something to spare it from
+	var spared map[int]bool // read on first use
 	buf := make([]byte, 16<<10)
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
@@ -39,7 +38,7 @@ func scan(ctx context.Context, mark string) ([]Process, error) {
 		if spared[pid] || !mine("/proc/"+name) {
 			continue
 		}
-		args, _ := os.ReadFile("/proc/" + name + "/cmdline") // without one, its number has to do
+		args, _ := os.ReadFile("/proc/" + name + "/cmdline") // if it is unreadable, the pid has to suffice
 		found = append(found, Process{PID: pid, Command: commandLine(string(args))})
 	}
 	return found, nil
@@ -51,7 +50,7 @@ func marked(pid int, mark string) bool {
 	return err == nil && holds(b, mark)
 }
 
-// holds reports whether the entries of an environment, each with a zero byte after it, have mark among them.
+// holds reports whether an environment, with each entry terminated by a zero byte, contains mark.
 func holds(environ []byte, mark string) bool {
 	for at := 0; ; at++ {
 		i := bytes.Index(environ[at:], []byte(mark))
@@ -66,8 +65,8 @@ func holds(environ []byte, mark string) bool {
 	}
 }
 
-// readProc reads a file of /proc into buf, which it makes longer where that is needed. It is called for every process
-// of the machine, and a file of package os costs twice as much.
+// readProc reads a file of /proc into buf, extending it if needed. It is called for every process of the machine, and a file of package
+// os costs twice as much.
 func readProc(buf []byte, path string) ([]byte, error) {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -90,7 +89,7 @@ func readProc(buf []byte, path string) ([]byte, error) {
 	}
 }
 
-// mine reports whether the process with this directory belongs to this user: the superuser can read everybody's.
+// mine reports whether the process with this directory belongs to this user: root can read all.
 func mine(dir string) bool {
 	var st syscall.Stat_t
 	return syscall.Stat(dir, &st) == nil && int(st.Uid) == os.Geteuid()
@@ -105,7 +104,7 @@ func ancestors() map[int]bool {
 		if err != nil {
 			break
 		}
-		// pid (name) state parent …, where the name may hold anything
+		// pid (name) state parent …; the name may contain anything
 		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 		if len(fields) < 2 {
 			break

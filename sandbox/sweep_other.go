@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// scan lists the processes of this user whose environment holds the entry mark, without this process and its ancestors,
-// as far as ps tells.
+// scan lists the processes of this user with the entry mark in their environment, except this process and its ancestors, as far as ps
+// shows it.
 func scan(ctx context.Context, mark string) ([]Process, error) {
 	show := "-axeww"
 	if runtime.GOOS == "darwin" {
@@ -45,7 +45,7 @@ func scan(ctx context.Context, mark string) ([]Process, error) {
 	return slices.DeleteFunc(found, func(p Process) bool { return spared[p.PID] }), nil
 }
 
-// psLine takes a line of ps apart: three numbers, then the command with its environment.
+// psLine parses a line of ps: three numbers, then the command with its environment.
 func psLine(line string) (pid, parent, user int, command string, ok bool) {
 	rest := line
 	for _, n := range []*int{&pid, &parent, &user} {
@@ -59,5 +59,5 @@ func psLine(line string) (pid, parent, user int, command string, ok bool) {
 	return pid, parent, user, strings.TrimSpace(rest), true
 }
 
-// marked trusts the scan of a moment ago: asking ps once more takes longer than a number needs to be given away again.
+// marked trusts the recent scan: another ps takes longer than the reuse of a pid.
 func marked(int, string) bool { return true }
