@@ -1,10 +1,9 @@
-// Package server is both ends of the wire between the process that hosts a project's missions and everything that reads
-// or drives them from outside: the HTTP handler under /centurion/v1, the typed client, and the shapes that both speak.
-// It decides nothing: what a request asks for is done by the store and the orchestrator.
+// Package server has both ends of the connection between the process that hosts a project's missions and its clients: the HTTP handler
+// under /centurion/v1, the typed client, and the data types of both. It makes no decisions: the store and the orchestrator carry out
+// requests.
 //
-// Delivery: facts come from the journal in order and without loss, from any sequence number on; a reader that was away
-// asks again from the last one it saw. Token deltas come in between while a reader keeps up, and are lost where it does
-// not.
+// Delivery: events come from the journal in order and without loss, from any sequence number on; after an interruption a reader
+// continues from the last one it saw. Token deltas come in between, and are lost for slow readers.
 package server
 
 import (
@@ -23,8 +22,8 @@ import (
 	"centurion/workspace"
 )
 
-// API is what can be read and done from outside. *Local does it in the hosting process, *Client through its socket.
-// Ids may be given by a unique prefix. Errors are those of the store and the orchestrator, with their kinds.
+// API is the interface for clients. *Local implements it in the hosting process, *Client through its socket. Ids may be unique
+// prefixes. Errors are those of the store and the orchestrator, with their kinds.
 type API interface {
 	Live
 	Person
@@ -36,31 +35,31 @@ type API interface {
 	Session(ctx context.Context, id string) (centurion.Session, error)
 	Messages(ctx context.Context, session string) ([]Message, error)
 	Receipts(ctx context.Context, mission string) ([]centurion.Receipt, error)
-	Asks(ctx context.Context) ([]store.Ask, error) // those that wait
-	// Events yields facts after a sequence number, and goes on with new ones as long as ctx lasts if q.Follow is set.
+	Asks(ctx context.Context) ([]store.Ask, error) // open asks
+	// Events yields events after a sequence number, and with q.Follow new ones until ctx ends.
 	Events(ctx context.Context, q EventQuery) iter.Seq2[centurion.Event, error]
 	Answer(ctx context.Context, ask, answer string) error
 	Cancel(ctx context.Context, id, reason string) error
-	// Start records a new mission, and Resume raises the limits of one that had stopped; then the hosting process works on
-	// it. Of one that is being worked on already, only how many sessions run at once is changed.
+	// Start records a new mission, and Resume raises the limits of a stopped one; then the hosting process works on it. For a running
+	// mission, Resume only changes the number of parallel sessions.
 	Start(ctx context.Context, goal string, opts centurion.MissionOptions) (Mission, error)
 	Resume(ctx context.Context, id string, opts centurion.MissionOptions) (Mission, error)
-	// Send stores a message for an agent of a mission; see orchestrator.Host.Send. An empty Mission means the latest. A
-	// blocked mission goes on when its Commander is written to.
+	// Send stores a message for an agent of a mission; see orchestrator.Host.Send. An empty Mission means the latest. A message to the
+	// Commander of a blocked mission resumes the mission.
 	Send(ctx context.Context, p orchestrator.Post) (orchestrator.Posted, error)
 	// LastSeq is the sequence number of the newest event.
 	LastSeq(ctx context.Context) (int64, error)
 	// Pause stops a mission so that it can be resumed, and returns when it has stopped.
 	Pause(ctx context.Context, id, reason string) error
-	// Tidy drops, archives and removes what is left of missions that have ended.
+	// Tidy drops, archives and removes data of ended missions.
 	Tidy(ctx context.Context, o retention.TidyOptions) (retention.TidyReport, error)
-	// Compact asks for a session's history to be shortened before its next request, and returns at once.
+	// Compact requests a compaction of a session before its next request, and returns at once.
 	Compact(ctx context.Context, session string) error
 	// Tree returns all messages of a session, Messages those of its current line.
 	Tree(ctx context.Context, session string) (Tree, error)
-	// Rewind takes a conversation back to an older message; see orchestrator.Host.Rewind.
+	// Rewind moves a conversation to an older message; see orchestrator.Host.Rewind.
 	Rewind(ctx context.Context, session string, r Rewind) (branches.Rewound, error)
-	// Fork copies a conversation into a new mission, which is paused; see orchestrator.Host.Fork.
+	// Fork copies a conversation into a new, paused mission; see orchestrator.Host.Fork.
 	Fork(ctx context.Context, session, at string) (branches.Forked, error)
 }
 
@@ -72,16 +71,15 @@ type EventQuery struct {
 	Task    string
 	Deltas  bool
 	Follow  bool
-	Toasts  bool // also the notices that follow from these events, as events that have no sequence number; some may be missed
-	// View is empty for the facts as they are, or ViewAgent for what they mean for agents (see package event/agent): the
-	// events of Session or of Task's session with what its children do nested into it, or of all of Mission. With Deltas
-	// the text comes as it is written.
+	Toasts  bool // include toasts derived from these events, as events without a sequence number; some may be missed
+	// View is empty for plain events, or ViewAgent for the view of agents (see package event/agent): the events of Session or of Task's
+	// session with those of its children nested, or of all of Mission. With Deltas the text comes as it is written.
 	View string
-	// Keep says that the reader will take the mission over when its host ends, for as long as it reads.
+	// Keep announces that the reader will take over the mission when its host ends, while it reads.
 	Keep bool
 }
 
-// Mission is a mission as it is told to the outside.
+// Mission is a mission in the API.
 type Mission struct {
 	ID        string                  `json:"id"`
 	Goal      string                  `json:"goal"`
@@ -92,8 +90,8 @@ type Mission struct {
 	LevelFrom string                  `json:"level_from,omitempty"` // person, inferred, or the agent that assessed it
 	Session   string                  `json:"session,omitempty"`
 	Todo      string                  `json:"todo,omitempty"`      // its plan, relative to the directory
-	HasPlan   bool                    `json:"has_plan,omitempty"`  // the file there is its own
-	PutAside  string                  `json:"put_aside,omitempty"` // where the plan was put that it found and that no mission owned
+	HasPlan   bool                    `json:"has_plan,omitempty"`  // the file belongs to it
+	PutAside  string                  `json:"put_aside,omitempty"` // where an ownerless plan was moved
 	Model     string                  `json:"model,omitempty"`
 	Tasks     map[string]int          `json:"tasks"`
 	centurion.Usage
@@ -104,31 +102,31 @@ type Mission struct {
 	Unverified int                           `json:"unverified"`
 	Unproven   []string                      `json:"unproven,omitempty"`
 	Flaky      []string                      `json:"flaky,omitempty"`
-	Evidence   centurion.Evidence            `json:"evidence,omitempty"` // what shows that it is done, when it stopped last
-	Reviewed   map[string]centurion.PassedBy `json:"reviewed,omitempty"` // items that a review has passed: that review, by item
-	Asks       int                           `json:"asks,omitempty"`     // that wait for a person
+	Evidence   centurion.Evidence            `json:"evidence,omitempty"` // its proof at its last stop
+	Reviewed   map[string]centurion.PassedBy `json:"reviewed,omitempty"` // items passed by a review: the review by item
+	Asks       int                           `json:"asks,omitempty"`     // open asks
 	Reason     string                        `json:"reason,omitempty"`
 	Summary    string                        `json:"summary,omitempty"`
 	Started    centurion.Time                `json:"started"`
 	Updated    centurion.Time                `json:"updated"`
 
 	ToolCalls int                `json:"tool_calls"`
-	Reserved  centurion.Reserved `json:"reserved,omitzero"` // of its limits, as it was at the newest answer
+	Reserved  centurion.Reserved `json:"reserved,omitzero"` // the reservations as of the newest answer
 
-	Options centurion.MissionOptions `json:"options"` // as it was started, with what resumes have changed
+	Options centurion.MissionOptions `json:"options"` // initial options with changes by resumes
 
 	Isolation string              `json:"isolation,omitempty"` // worktree or shared
-	Base      *centurion.Base     `json:"base,omitempty"`      // what its work starts from
-	Checkout  *centurion.Checkout `json:"checkout,omitempty"`  // where its own agent works
-	Merged    *centurion.Merged   `json:"merged,omitempty"`    // where its work was put last
-	Aside     []centurion.Aside   `json:"aside,omitempty"`     // what its own agent has written and git ignores
+	Base      *centurion.Base     `json:"base,omitempty"`      // the base of its work
+	Checkout  *centurion.Checkout `json:"checkout,omitempty"`  // of its own agent
+	Merged    *centurion.Merged   `json:"merged,omitempty"`    // the last merge of its work
+	Aside     []centurion.Aside   `json:"aside,omitempty"`     // git-ignored files written by its own agent
 }
 
-// Task is a task as it is told to the outside.
+// Task is a task in the API.
 type Task struct {
 	ID      string               `json:"id"`
 	Number  int                  `json:"number,omitempty"`
-	Name    string               `json:"name"` // what people call it, in any command: T2, w7
+	Name    string               `json:"name"` // its name for people, in any command: T2, w7
 	Mission string               `json:"mission"`
 	Agent   string               `json:"agent"`
 	Title   string               `json:"title"`
@@ -137,7 +135,7 @@ type Task struct {
 	Attempt int                  `json:"attempt"`
 	Session string               `json:"session"`
 	Item    string               `json:"item,omitempty"`
-	Resumes string               `json:"resumes,omitempty"` // the task whose conversation it goes on with
+	Resumes string               `json:"resumes,omitempty"` // the task whose conversation it continues
 	Prompt  string               `json:"prompt,omitempty"`
 	Result  string               `json:"result,omitempty"`
 	Error   *centurion.TaskError `json:"error,omitempty"`
@@ -150,29 +148,29 @@ type Task struct {
 	Budget    centurion.TaskBudget `json:"budget,omitzero"`
 	Rounds    int                  `json:"rounds"`
 	ToolCalls int                  `json:"tool_calls"`
-	ElapsedMS int64                `json:"elapsed_ms,omitempty"` // at work until its newest answer or its end
+	ElapsedMS int64                `json:"elapsed_ms,omitempty"` // working time until its newest answer or its end
 
-	Returns  int                 `json:"returns,omitempty"`  // times a failed check sent it back
-	Checkout *centurion.Checkout `json:"checkout,omitempty"` // where it works
+	Returns  int                 `json:"returns,omitempty"`  // how often its work was returned
+	Checkout *centurion.Checkout `json:"checkout,omitempty"` // its checkout
 	Landed   []centurion.Landed  `json:"landed,omitempty"`   // its commits on the mission's branch, oldest first
 	Claims   []string            `json:"claims,omitempty"`
-	Outside  []string            `json:"outside,omitempty"` // files that it has changed and its item's `files:` did not name
-	Undone   centurion.Time      `json:"undone,omitzero"`   // when a person took its work back
-	Aside    []centurion.Aside   `json:"aside,omitempty"`   // what its tools have written and git ignores
+	Outside  []string            `json:"outside,omitempty"` // changed files that are not in its item's `files:`
+	Undone   centurion.Time      `json:"undone,omitzero"`   // when a person undid its work
+	Aside    []centurion.Aside   `json:"aside,omitempty"`   // git-ignored files written by its tools
 }
 
-// Message is a message with its parts, each in OpenCode's shape.
+// Message is a message with its parts, each in OpenCode's format.
 type Message struct {
 	Info   centurion.Message `json:"info"`
 	Origin centurion.Origin  `json:"origin,omitempty"`
 	Parts  []centurion.Part  `json:"parts"`
-	Prev   string            `json:"prev,omitempty"` // the message before it on its line
+	Prev   string            `json:"prev,omitempty"` // the previous message on its line
 }
 
-// Interrupted is the reason that is told of what was being worked on by a host that is gone.
+// Interrupted is the reason reported for missions and tasks of a lost host.
 const Interrupted = "interrupted: its host is gone"
 
-// now returns a mission and its tasks as they are at this moment, which the store may not know.
+// now returns a mission and its tasks in their current state, which may not be in the store.
 func (l *Local) now(m centurion.Mission, tasks []centurion.Task) (centurion.Mission, []centurion.Task) {
 	if l.Host == nil {
 		tasks = slices.Clone(tasks)
@@ -216,7 +214,7 @@ func taskView(t centurion.Task) Task {
 	return v
 }
 
-// copyFields sets the fields of a struct that another one has under the same name and of the same type.
+// copyFields copies the fields with the same name and type from another struct.
 func copyFields(to, from any) {
 	t, f := reflect.ValueOf(to).Elem(), reflect.ValueOf(from)
 	for i := range t.NumField() {
@@ -226,36 +224,36 @@ func copyFields(to, from any) {
 	}
 }
 
-// Local serves the API in the process that has the store. Without a Host nothing runs in this project: then reading
-// works, and what is recorded as running is told as interrupted. Without Work nothing can be started.
+// Local implements the API in the process with the store. Without a Host nothing runs in this project: then it can be read, and work
+// recorded as running is reported as interrupted. Without Work nothing can be started.
 type Local struct {
 	Store  *store.Store
 	Host   *orchestrator.Host
-	Person *takeover.Person // what a person takes over; nil without a Host
+	Person *takeover.Person // for takeovers by a person; nil without a Host
 	Work   Work
 	Hub    *event.Hub // token deltas; nil means none
-	// Archive is the project in whose archive tasks are looked for that were removed; nil means nowhere.
+	// Archive is the project whose archive is searched for removed tasks; nil means none.
 	Archive *workspace.Workspace
 }
 
-// Work is the hosting process's part of driving missions.
+// Work is the hosting process's interface for running missions.
 type Work interface {
-	// Launch begins to work on a recorded mission and returns at once. It does nothing if that is under way already.
+	// Launch starts to work on a recorded mission and returns at once. It does nothing if the mission is running.
 	Launch(mission string) error
-	// Keep says that somebody will take the mission over when this process ends, until done is called.
+	// Keep announces that a client will take over the mission when this process ends, until done is called.
 	Keep(mission string) (done func())
 }
 
 var _ API = (*Local)(nil)
 
-// Noun returns the mission as the rest of the program speaks of it.
+// Noun converts the mission to the program's internal type.
 func (m Mission) Noun() centurion.Mission {
 	n := centurion.Mission{OwnsTodo: m.HasPlan, ElapsedMS: m.DurationMS}
 	copyFields(&n, m)
 	return n
 }
 
-// Noun returns the task as the rest of the program speaks of it.
+// Noun converts the task to the program's internal type.
 func (t Task) Noun() centurion.Task {
 	var n centurion.Task
 	copyFields(&n, t)

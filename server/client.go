@@ -19,7 +19,7 @@ import (
 	"centurion/store"
 )
 
-// Client reads and drives the host of a project through its socket.
+// Client accesses the host of a project through its socket.
 type Client struct {
 	http  *http.Client
 	token string
@@ -39,7 +39,7 @@ func NewClient(path, token string) *Client {
 // Close ends idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Info asks who hosts the project. An error of centurion.KindNetwork means that nobody answers.
+// Info returns the host of the project. An error of centurion.KindNetwork means that no process answers.
 func (c *Client) Info(ctx context.Context) (Info, error) { return get[Info](ctx, c, "", nil) }
 
 // Missions lists all missions of the project.
@@ -82,7 +82,7 @@ func (c *Client) Receipts(ctx context.Context, mission string) ([]centurion.Rece
 	return get[[]centurion.Receipt](ctx, c, "/receipts", url.Values{"mission": {mission}})
 }
 
-// Asks lists what waits for a person.
+// Asks lists the open asks.
 func (c *Client) Asks(ctx context.Context) ([]store.Ask, error) {
 	return get[[]store.Ask](ctx, c, "/asks", nil)
 }
@@ -102,17 +102,17 @@ func (c *Client) Start(ctx context.Context, goal string, opts centurion.MissionO
 	return send[Mission](ctx, c, "/missions", startBody{goal, opts})
 }
 
-// Resume goes on with a mission in the host.
+// Resume resumes a mission in the host.
 func (c *Client) Resume(ctx context.Context, id string, opts centurion.MissionOptions) (Mission, error) {
 	return send[Mission](ctx, c, "/resume", resumeBody{id, opts})
 }
 
-// Send writes to an agent.
+// Send sends a message to an agent.
 func (c *Client) Send(ctx context.Context, p orchestrator.Post) (orchestrator.Posted, error) {
 	return send[orchestrator.Posted](ctx, c, "/send", p)
 }
 
-// Tidy cleans up after missions that have ended.
+// Tidy cleans up after ended missions.
 func (c *Client) Tidy(ctx context.Context, o retention.TidyOptions) (retention.TidyReport, error) {
 	return send[retention.TidyReport](ctx, c, "/tidy", o)
 }
@@ -125,13 +125,13 @@ func (c *Client) Pause(ctx context.Context, id, reason string) error {
 	return c.post(ctx, "/pause", cancelBody{id, reason})
 }
 
-// Compact asks for a session's history to be shortened.
+// Compact requests a compaction of a session.
 func (c *Client) Compact(ctx context.Context, session string) error {
 	return c.post(ctx, "/sessions/"+url.PathEscape(session)+"/compact", struct{}{})
 }
 
-// Events yields facts as the host tells them. When the host goes away the sequence ends with an error of
-// centurion.KindNetwork; the caller may go on from the last sequence number with whoever hosts the project then.
+// Events yields events from the host. When the host goes away the sequence ends with an error of centurion.KindNetwork; the caller may
+// continue from the last sequence number with the next host.
 func (c *Client) Events(ctx context.Context, q EventQuery) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		values := url.Values{"after": {strconv.FormatInt(q.After, 10)}, "mission": {q.Mission}, "session": {q.Session},
@@ -150,7 +150,7 @@ func (c *Client) Events(ctx context.Context, q EventQuery) iter.Seq2[centurion.E
 	}
 }
 
-// maxLine bounds one event, in bytes.
+// maxLine limits one event, in bytes.
 const maxLine = 16 << 20
 
 func (c *Client) readEvents(r io.Reader, each func(centurion.Event) bool) error {
@@ -211,7 +211,7 @@ func call[T any](ctx context.Context, c *Client, method, path string, body io.Re
 	return got, nil
 }
 
-// do makes a request and turns every answer but success into the host's error.
+// do makes a request and converts unsuccessful answers to the host's error.
 func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://host"+Prefix+path, body)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"centurion"
 )
 
-// bound is how many bytes a request's body may have: more where files can come with it, which are a third longer in base64.
+// bound is the maximum size of a request's body in bytes: larger where it can contain files, which base64 makes a third longer.
 func bound(r *http.Request) int64 {
 	switch r.URL.Path {
 	case Prefix + "/missions", Prefix + "/send":

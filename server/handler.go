@@ -15,13 +15,13 @@ import (
 	"centurion/takeover"
 )
 
-// Prefix is where the program's own API is served.
+// Prefix is the path of the program's own API.
 const Prefix = "/centurion/v1"
 
-// maxBody bounds a request body, in bytes.
+// maxBody limits a request body, in bytes.
 const maxBody = 1 << 20
 
-// Handler serves api to whoever knows the token. Info is what GET /centurion/v1 answers.
+// Handler serves api to clients with the token. info is the answer to GET /centurion/v1.
 func Handler(api API, token string, info Info) http.Handler {
 	h := handler{api}
 	mux := http.NewServeMux()
@@ -39,7 +39,7 @@ func Handler(api API, token string, info Info) http.Handler {
 	return authorized(token, mux)
 }
 
-// gets are the paths that are read.
+// gets are the read-only paths.
 func (h handler) gets() map[string]func(ctx context.Context, r *http.Request) (any, error) {
 	type request = *http.Request
 	return map[string]func(ctx context.Context, r request) (any, error){
@@ -56,13 +56,13 @@ func (h handler) gets() map[string]func(ctx context.Context, r *http.Request) (a
 		"/seq":                    func(ctx context.Context, _ request) (any, error) { return h.api.LastSeq(ctx) },
 		"/state":                  func(ctx context.Context, r request) (any, error) { return h.api.State(ctx, r.FormValue("id")) },
 		"/diff": func(ctx context.Context, r request) (any, error) {
-			id := r.FormValue("id") // which reads the form
+			id := r.FormValue("id") // which parses the form
 			return h.api.Diff(ctx, id, takeover.DiffOptions{Patch: r.FormValue("patch") == "true", Color: r.FormValue("color") == "true", Paths: r.Form["path"]})
 		},
 	}
 }
 
-// posts are the paths at which something is done. Whoever has the token acts for the person.
+// posts are the modifying paths. A client with the token acts for the person.
 func (h handler) posts() map[string]http.HandlerFunc {
 	type request = *http.Request
 	return map[string]http.HandlerFunc{
@@ -116,21 +116,20 @@ func (h handler) posts() map[string]http.HandlerFunc {
 	}
 }
 
-// done is the answer of what returns nothing but an error.
+// done is the answer of a function that only returns an error.
 func done(err error) (any, error) { return struct{}{}, err }
 
-// Info tells who hosts the project.
+// Info describes the host of the project.
 type Info struct {
 	PID       int    `json:"pid"`
 	Version   string `json:"version"`
 	Directory string `json:"directory"`
-	Detached  bool   `json:"detached"` // it lives in the background, whatever becomes of the terminal
+	Detached  bool   `json:"detached"` // it runs in the background, independent of the terminal
 }
 
 type handler struct{ api API }
 
-// authorized lets nobody in without the token: a socket's permissions do not keep out the commands that agents run as
-// the same user.
+// authorized refuses requests without the token: a socket's permissions do not exclude commands that agents run as the same user.
 func authorized(token string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -161,7 +160,7 @@ type resumeBody struct {
 	Options centurion.MissionOptions `json:"options"`
 }
 
-// post answers a request whose body is a T with what do returns.
+// post answers a request with a body of type T with the result of do.
 func post[T any](do func(ctx context.Context, r *http.Request, b T) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var b T
@@ -175,7 +174,7 @@ func post[T any](do func(ctx context.Context, r *http.Request, b T) (any, error)
 	}
 }
 
-// events streams one JSON object a line.
+// events streams one JSON object per line.
 func (h handler) events(w http.ResponseWriter, r *http.Request) {
 	after, err := strconv.ParseInt(r.FormValue("after"), 10, 64)
 	if err != nil && r.FormValue("after") != "" {
@@ -193,7 +192,7 @@ func (h handler) events(w http.ResponseWriter, r *http.Request) {
 	}
 	for e, err := range h.api.Events(r.Context(), q) {
 		if err != nil {
-			_ = out.Encode(failure(err)) // the reader is told in the stream; if it has gone, nobody is there to tell
+			_ = out.Encode(failure(err)) // reported in the stream; a disconnected reader cannot be told
 			return
 		}
 		if out.Encode(e) != nil {
@@ -214,7 +213,7 @@ func body(w http.ResponseWriter, r *http.Request, v any) error {
 	return nil
 }
 
-// wireError is how an error crosses the wire.
+// wireError is the transmitted form of an error.
 type wireError struct {
 	Kind    centurion.Kind `json:"kind"`
 	Message string         `json:"message"`
@@ -235,7 +234,7 @@ func reply(w http.ResponseWriter, v any, err error) {
 		w.WriteHeader(statusOf(err))
 		v = failure(err)
 	}
-	_ = json.NewEncoder(w).Encode(v) // a reader that has gone cannot be told
+	_ = json.NewEncoder(w).Encode(v) // a disconnected reader cannot be told
 }
 
 func statusOf(err error) int {

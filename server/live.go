@@ -8,22 +8,21 @@ import (
 	"centurion/orchestrator"
 )
 
-// Live is the part of [API] that controls sessions while they run. Sessions are named by their id or that of their task
-// or mission.
+// Live is the part of [API] that controls running sessions. Sessions are identified by their id or that of their task or mission.
 type Live interface {
-	// Prompt writes to an agent and returns the answer of the turn that answers; see orchestrator.Host.Prompt. A mission
-	// that has stopped is gone on with if p.Resume is set, a blocked one when its Commander is written to, and so is one that
-	// orchestrator.GoesOn.
+	// Prompt sends a message to an agent and returns the text of the turn that answers it; see orchestrator.Host.Prompt. A stopped
+	// mission is resumed if p.Resume is set, a blocked one by a message to its Commander, and likewise one for which orchestrator.GoesOn
+	// returns true.
 	Prompt(ctx context.Context, p orchestrator.Post) (orchestrator.Reply, error)
-	// Abort ends the turn of a session, not the session.
+	// Abort ends the turn of a session, but not the session.
 	Abort(ctx context.Context, id, reason string) error
 	// Stop ends a session with its tool calls, their processes and its children, and returns when they have ended.
 	Stop(ctx context.Context, id, reason string) error
-	// State returns how a session stands, and never waits for it.
+	// State returns the state of a session without waiting for it.
 	State(ctx context.Context, id string) (orchestrator.State, error)
 }
 
-// Prompt writes to an agent and waits for the answer. Ids may be given by a unique prefix.
+// Prompt sends a message to an agent and waits for the answer. Ids may be unique prefixes.
 func (l *Local) Prompt(ctx context.Context, p orchestrator.Post) (orchestrator.Reply, error) {
 	if l.Host == nil {
 		return orchestrator.Reply{}, notRunning("prompt")
@@ -46,7 +45,7 @@ func (l *Local) Prompt(ctx context.Context, p orchestrator.Post) (orchestrator.R
 		return l.Host.PromptAnd(ctx, p, nil)
 	}
 	return l.Host.PromptAnd(ctx, p, func(mission string) error {
-		// It may have stopped since, or have been stopped by a person: what counts is how it stands now.
+		// It may have stopped since, or have been stopped by a person: the current state counts.
 		switch goOn, err := l.goesOnFor(ctx, p, may); {
 		case err != nil:
 			return err
@@ -61,14 +60,14 @@ func (l *Local) Prompt(ctx context.Context, p orchestrator.Post) (orchestrator.R
 	})
 }
 
-// attended reports whether somebody works on the mission of a message to its Commander.
+// attended reports whether the mission of a message to its Commander is running.
 func (l *Local) attended(ctx context.Context, p orchestrator.Post) bool {
 	s, err := l.Host.State(ctx, lookedUpBy(p))
 	return err == nil && s.Task == "" && l.Host.Attended(s.Mission)
 }
 
-// goesOnFor reports whether a mission that nobody works on goes on for a message whose answer is waited for: one that is
-// blocked, or that may.
+// goesOnFor reports whether an idle mission is resumed by a message that waits for an answer: a blocked one, or one for which may
+// returns true.
 func (l *Local) goesOnFor(ctx context.Context, p orchestrator.Post, may func(centurion.Mission) bool) (bool, error) {
 	if p.Resume {
 		return true, nil
@@ -81,7 +80,7 @@ func (l *Local) goesOnFor(ctx context.Context, p orchestrator.Post, may func(cen
 	return m.Status == centurion.MissionBlocked || may(m), err
 }
 
-// lookedUpBy is what the receiver of a message is looked up by: the Commander by its mission.
+// lookedUpBy is the id by which the receiver of a message is found: for the Commander, its mission's.
 func lookedUpBy(p orchestrator.Post) string {
 	if p.Mission != "" && (p.To == "0/" || p.To == "0") {
 		return p.Mission
@@ -101,13 +100,13 @@ func (l *Local) Abort(ctx context.Context, id, reason string) error {
 	return err
 }
 
-// Stop ends a session with all that it has started.
+// Stop ends a session with its processes and children.
 func (l *Local) Stop(ctx context.Context, id, reason string) error {
 	_, err := with(ctx, l.Host != nil, "stop", l.whole, id, func(id string) (any, error) { return nil, l.Host.Stop(ctx, id, reason) })
 	return err
 }
 
-// State returns how a session stands.
+// State returns the state of a session.
 func (l *Local) State(ctx context.Context, id string) (orchestrator.State, error) {
 	full, err := l.whole(ctx, id)
 	switch {
@@ -119,7 +118,7 @@ func (l *Local) State(ctx context.Context, id string) (orchestrator.State, error
 	return l.Host.State(ctx, full)
 }
 
-// Prompt writes to an agent and waits for the answer.
+// Prompt sends a message to an agent and waits for the answer.
 func (c *Client) Prompt(ctx context.Context, p orchestrator.Post) (orchestrator.Reply, error) {
 	return send[orchestrator.Reply](ctx, c, "/prompt", p)
 }
@@ -129,12 +128,12 @@ func (c *Client) Abort(ctx context.Context, id, reason string) error {
 	return c.post(ctx, "/abort", cancelBody{id, reason})
 }
 
-// Stop ends a session with all that it has started.
+// Stop ends a session with its processes and children.
 func (c *Client) Stop(ctx context.Context, id, reason string) error {
 	return c.post(ctx, "/stop", cancelBody{id, reason})
 }
 
-// State returns how a session stands.
+// State returns the state of a session.
 func (c *Client) State(ctx context.Context, id string) (orchestrator.State, error) {
 	return get[orchestrator.State](ctx, c, "/state", url.Values{"id": {id}})
 }

@@ -31,7 +31,7 @@ func (l *Local) Missions(ctx context.Context) ([]Mission, error) {
 	return out, nil
 }
 
-// mission finds a mission by id, by a unique prefix of it, or the latest for "".
+// mission finds a mission by id or unique prefix, or the latest for "".
 func (l *Local) mission(ctx context.Context, id string) (centurion.Mission, error) {
 	if id == "" {
 		return l.Store.LatestMission(ctx)
@@ -53,7 +53,7 @@ func (l *Local) Mission(ctx context.Context, id string) (Mission, error) {
 	return l.standing(ctx, missionView(l.now(m, tasks))), err
 }
 
-// standing says what a running mission waits for: how many asks for a person and, if a person has stopped its first agent, that.
+// standing adds what a running mission waits for: the number of open asks, and whether a person has stopped its root session.
 func (l *Local) standing(ctx context.Context, m Mission) Mission {
 	if !m.Status.Alive() {
 		return m
@@ -65,7 +65,7 @@ func (l *Local) standing(ctx context.Context, m Mission) Mission {
 		return m
 	}
 	s, err := l.Store.Session(ctx, m.Session)
-	if err != nil || s.Metadata.Aborted == "" { // without its session nothing is known, which is no reason to show no mission
+	if err != nil || s.Metadata.Aborted == "" { // without its session nothing is known; the mission is shown anyway
 		return m
 	}
 	m.Reason = agent.StoppedByPerson(s.Metadata.Aborted) + "; it is idle until someone writes to it or resumes the mission"
@@ -134,12 +134,12 @@ func (l *Local) Receipts(ctx context.Context, mission string) ([]centurion.Recei
 	return some(l.Store.Receipts(ctx, m.ID))
 }
 
-// Asks lists what waits for a person.
+// Asks lists the open asks.
 func (l *Local) Asks(ctx context.Context) ([]store.Ask, error) {
 	return some(l.Store.Asks(ctx, "", true))
 }
 
-// told is a list as it is told to the outside.
+// told converts a list for the API.
 func told[T, V any](list []T, as func(T) V) []V {
 	out := make([]V, 0, len(list))
 	for _, v := range list {
@@ -148,7 +148,7 @@ func told[T, V any](list []T, as func(T) V) []V {
 	return out
 }
 
-// some makes a list that holds nothing an empty one, which is [] and not null as JSON.
+// some makes an empty list of nil, which is [] instead of null in JSON.
 func some[T any](list []T, err error) ([]T, error) {
 	if list == nil {
 		list = []T{}
@@ -156,14 +156,14 @@ func some[T any](list []T, err error) ([]T, error) {
 	return list, err
 }
 
-// journal reads the store's events as cursors want them.
+// journal adapts the store's events for cursors.
 type journal struct{ *store.Store }
 
 func (j journal) Events(ctx context.Context, after int64, limit int) ([]centurion.Event, error) {
 	return j.Store.Events(ctx, store.EventQuery{After: after, Limit: limit})
 }
 
-// Events yields facts from the journal.
+// Events yields events from the journal.
 func (l *Local) Events(ctx context.Context, q EventQuery) iter.Seq2[centurion.Event, error] {
 	if q.Keep && l.Work != nil {
 		q.Keep = false
@@ -208,7 +208,7 @@ func (l *Local) Events(ctx context.Context, q EventQuery) iter.Seq2[centurion.Ev
 	}
 }
 
-// eventPage is how many events are read at once.
+// eventPage is the number of events read at once.
 const eventPage = 500
 
 // Answer answers an ask.
@@ -250,7 +250,7 @@ func (l *Local) Cancel(ctx context.Context, id, reason string) error {
 	return l.Host.Cancel(ctx, full, reason)
 }
 
-// Start records a mission and begins to work on it.
+// Start records a mission and starts to work on it.
 func (l *Local) Start(ctx context.Context, goal string, opts centurion.MissionOptions) (Mission, error) {
 	if l.Work == nil {
 		return Mission{}, notRunning("start mission")
@@ -262,7 +262,7 @@ func (l *Local) Start(ctx context.Context, goal string, opts centurion.MissionOp
 	return missionView(m, nil), err
 }
 
-// Resume goes on with a mission.
+// Resume resumes a mission.
 func (l *Local) Resume(ctx context.Context, id string, opts centurion.MissionOptions) (Mission, error) {
 	if l.Work == nil {
 		return Mission{}, notRunning("resume mission")
@@ -299,13 +299,13 @@ func (l *Local) Pause(ctx context.Context, id, reason string) error {
 	return l.Host.Pause(ctx, m.ID, reason)
 }
 
-// Compact asks for a session's history to be shortened.
+// Compact requests a compaction of a session.
 func (l *Local) Compact(ctx context.Context, session string) error {
 	_, err := with(ctx, l.Host != nil, "compact session", l.Store.ResolveSession, session, func(id string) (any, error) { return nil, l.Host.Compact(ctx, id) })
 	return err
 }
 
-// Tidy cleans up after missions that have ended.
+// Tidy cleans up after ended missions.
 func (l *Local) Tidy(ctx context.Context, o retention.TidyOptions) (retention.TidyReport, error) {
 	if l.Host == nil {
 		return retention.TidyReport{}, notRunning("tidy")
@@ -321,7 +321,7 @@ func notRunning(op string) error {
 		Hint: "continue with: centurion resume"}
 }
 
-// with does something with the whole id of what is named, unless nothing runs in this project.
+// with calls do with the completed id, unless nothing runs in this project.
 func with[T any](ctx context.Context, runs bool, op string, find func(ctx context.Context, id string) (string, error), id string, do func(id string) (T, error)) (got T, err error) {
 	if !runs {
 		return got, notRunning(op)

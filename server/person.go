@@ -9,14 +9,14 @@ import (
 	"centurion/takeover"
 )
 
-// Person is the part of [API] with which a person takes over what was done, or takes it back. What is named is a mission or
-// a task, by its id or a unique prefix of it; "" means the latest mission.
+// Person is the part of [API] with which a person takes over or undoes work. It takes the id or a unique prefix of a mission or a task;
+// "" means the latest mission.
 type Person interface {
-	// Diff tells what was changed; see takeover.Person.Diff.
+	// Diff returns the changes; see takeover.Person.Diff.
 	Diff(ctx context.Context, id string, o takeover.DiffOptions) (takeover.Change, error)
-	// Merge puts a mission's work on the person's branch; see takeover.Person.Merge.
+	// Merge merges a mission's work into the person's branch; see takeover.Person.Merge.
 	Merge(ctx context.Context, id string, q takeover.MergeRequest) (takeover.MergeReport, error)
-	// Undo takes it back; see takeover.Person.Undo.
+	// Undo undoes work; see takeover.Person.Undo.
 	Undo(ctx context.Context, id string, q takeover.UndoRequest) (takeover.UndoReport, error)
 }
 
@@ -29,17 +29,17 @@ func (l *Local) full(ctx context.Context, id string) (string, error) {
 	return m.ID, err
 }
 
-// Diff tells what a mission or a task has changed.
+// Diff returns the changes of a mission or a task.
 func (l *Local) Diff(ctx context.Context, id string, o takeover.DiffOptions) (takeover.Change, error) {
 	return with(ctx, l.Person != nil, "diff", l.full, id, func(id string) (takeover.Change, error) { return l.Person.Diff(ctx, id, o) })
 }
 
-// Merge puts a mission's work on the person's branch.
+// Merge merges a mission's work into the person's branch.
 func (l *Local) Merge(ctx context.Context, id string, q takeover.MergeRequest) (takeover.MergeReport, error) {
 	return with(ctx, l.Person != nil, "merge", l.full, id, func(id string) (takeover.MergeReport, error) { return l.Person.Merge(ctx, id, q) })
 }
 
-// Undo takes back what a mission or a task has done.
+// Undo undoes the work of a mission or a task.
 func (l *Local) Undo(ctx context.Context, id string, q takeover.UndoRequest) (takeover.UndoReport, error) {
 	return with(ctx, l.Person != nil, "undo", l.full, id, func(id string) (takeover.UndoReport, error) { return l.Person.Undo(ctx, id, q) })
 }
@@ -54,7 +54,7 @@ type undoBody struct {
 	takeover.UndoRequest
 }
 
-// Diff tells what a mission or a task has changed.
+// Diff returns the changes of a mission or a task.
 func (c *Client) Diff(ctx context.Context, id string, o takeover.DiffOptions) (takeover.Change, error) {
 	q := url.Values{"id": {id}, "path": o.Paths}
 	if o.Patch {
@@ -66,12 +66,12 @@ func (c *Client) Diff(ctx context.Context, id string, o takeover.DiffOptions) (t
 	return get[takeover.Change](ctx, c, "/diff", q)
 }
 
-// Merge puts a mission's work on the person's branch.
+// Merge merges a mission's work into the person's branch.
 func (c *Client) Merge(ctx context.Context, id string, q takeover.MergeRequest) (takeover.MergeReport, error) {
 	return send[takeover.MergeReport](ctx, c, "/merge", mergeBody{id, q})
 }
 
-// Undo takes back what a mission or a task has done.
+// Undo undoes the work of a mission or a task.
 func (c *Client) Undo(ctx context.Context, id string, q takeover.UndoRequest) (takeover.UndoReport, error) {
 	return send[takeover.UndoReport](ctx, c, "/undo", undoBody{id, q})
 }

@@ -8,7 +8,7 @@ import (
 	"centurion/orchestrator"
 )
 
-// Send writes to an agent. Ids may be given by a unique prefix.
+// Send sends a message to an agent. Ids may be unique prefixes.
 func (l *Local) Send(ctx context.Context, p orchestrator.Post) (orchestrator.Posted, error) {
 	if l.Host == nil {
 		return orchestrator.Posted{}, notRunning("send")
@@ -21,7 +21,7 @@ func (l *Local) Send(ctx context.Context, p orchestrator.Post) (orchestrator.Pos
 	if err != nil || got.Compact || got.Status != centurion.MissionBlocked || got.Working || got.Task != "" || l.Work == nil {
 		return got, err
 	}
-	if err := l.Work.Launch(got.Mission); err != nil { // what was written is the answer that it waits for
+	if err := l.Work.Launch(got.Mission); err != nil { // the message is the awaited answer
 		return got, err
 	}
 	got.Working = true

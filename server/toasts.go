@@ -9,8 +9,8 @@ import (
 	"centurion/event/toast"
 )
 
-// withToasts yields the events of a query with the toasts that follow from them. A reader that begins in the middle is told
-// nothing of what came before, but what it is told counts it: the events before are read first.
+// withToasts yields the events of a query with derived toasts. A reader that begins in the middle gets no toasts for earlier events,
+// but later ones count them: the earlier events are read first.
 func (l *Local) withToasts(ctx context.Context, q EventQuery) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		d := &toast.Deriver{Caps: func(mission string) (slots, perAgent int) {

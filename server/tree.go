@@ -8,14 +8,14 @@ import (
 	"centurion/orchestrator/branches"
 )
 
-// Tree is everything that was said in a session: its current line and its other branches.
+// Tree is all messages of a session: its current line and its other branches.
 type Tree struct {
 	Session  centurion.Session `json:"session"`
 	Leaf     string            `json:"leaf"`     // the newest message of the current line
-	Messages []Message         `json:"messages"` // in the order in which they were stored; each tells the one before it
+	Messages []Message         `json:"messages"` // in storage order, each with the id of the previous one
 }
 
-// Rewind is a request to take a conversation back. See orchestrator.Host.Rewind.
+// Rewind is a request to rewind a conversation. See orchestrator.Host.Rewind.
 type Rewind struct {
 	To   string `json:"to,omitempty"`
 	Mark string `json:"mark,omitempty"`
@@ -39,12 +39,12 @@ func (l *Local) Tree(ctx context.Context, session string) (Tree, error) {
 	return Tree{Session: stored.Session, Leaf: stored.Leaf, Messages: told(stored.Messages, messageView)}, err
 }
 
-// Rewind takes a conversation back to an older message, or gives the one that it stands at a name.
+// Rewind moves a conversation to an older message, or names its current one.
 func (l *Local) Rewind(ctx context.Context, session string, r Rewind) (branches.Rewound, error) {
 	return with(ctx, l.Host != nil, "rewind", l.Store.ResolveSession, session, func(id string) (branches.Rewound, error) { return l.Host.Branches.Rewind(ctx, id, r.To, r.Mark) })
 }
 
-// Fork copies a conversation into a mission of its own.
+// Fork copies a conversation into a new mission.
 func (l *Local) Fork(ctx context.Context, session, at string) (branches.Forked, error) {
 	return with(ctx, l.Host != nil, "fork", l.Store.ResolveSession, session, func(id string) (branches.Forked, error) { return l.Host.Branches.Fork(ctx, id, at) })
 }
@@ -54,12 +54,12 @@ func (c *Client) Tree(ctx context.Context, session string) (Tree, error) {
 	return get[Tree](ctx, c, "/sessions/"+url.PathEscape(session)+"/tree", nil)
 }
 
-// Rewind takes a conversation back to an older message, or gives the one that it stands at a name.
+// Rewind moves a conversation to an older message, or names its current one.
 func (c *Client) Rewind(ctx context.Context, session string, r Rewind) (branches.Rewound, error) {
 	return send[branches.Rewound](ctx, c, "/sessions/"+url.PathEscape(session)+"/rewind", r)
 }
 
-// Fork copies a conversation into a mission of its own.
+// Fork copies a conversation into a new mission.
 func (c *Client) Fork(ctx context.Context, session, at string) (branches.Forked, error) {
 	return send[branches.Forked](ctx, c, "/sessions/"+url.PathEscape(session)+"/fork", forkBody{at})
 }

@@ -9,11 +9,11 @@ import (
 	"centurion/event/agent"
 )
 
-// ViewAgent shows what agents do instead of the facts.
+// ViewAgent is the view of agents instead of plain events.
 const ViewAgent = "agent"
 
-// viewed yields what follows from the events of a query. A reader that begins in the middle is told nothing of what came
-// before, but the events before are read first: they say who started whom.
+// viewed yields events derived from those of a query. A reader that begins in the middle gets nothing for earlier events, but these are
+// read first, because they tell which session started which.
 func (l *Local) viewed(ctx context.Context, q EventQuery) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		facts, d, err := l.view(ctx, q)
@@ -39,7 +39,7 @@ func (l *Local) viewed(ctx context.Context, q EventQuery) iter.Seq2[centurion.Ev
 	}
 }
 
-// before goes through the facts that come before those of a query.
+// before reads the events before those of a query.
 func (l *Local) before(ctx context.Context, q EventQuery, see func(e centurion.Event)) error {
 	last := q.After
 	if last == 0 {
@@ -55,7 +55,7 @@ func (l *Local) before(ctx context.Context, q EventQuery, see func(e centurion.E
 	return nil
 }
 
-// view returns the query for the facts that a view follows from, and what turns them into it.
+// view returns the query for the underlying events of a view, and the deriver.
 func (l *Local) view(ctx context.Context, q EventQuery) (EventQuery, *agent.Deriver, error) {
 	switch {
 	case q.View != ViewAgent:
@@ -84,6 +84,6 @@ func (l *Local) view(ctx context.Context, q EventQuery) (EventQuery, *agent.Deri
 		}
 		q.Mission = s.Metadata.Mission
 	}
-	q.View, q.Session, q.Task = "", "", "" // what children do is told by their own facts
+	q.View, q.Session, q.Task = "", "", "" // the children's work is in their own events
 	return q, d, nil
 }
