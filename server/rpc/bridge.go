@@ -11,16 +11,15 @@ import (
 	"centurion/store"
 )
 
-// Bridge drives the sessions of a project through its API.
+// Bridge implements [Sessions] by the API of a project.
 type Bridge struct {
-	// API returns who serves the project at the moment.
+	// API returns the current server of the project.
 	API func() server.API
-	// Begin starts a mission as the configuration says.
+	// Begin starts a mission according to the configuration.
 	Begin func(ctx context.Context, p StartParams) (server.Mission, error)
-	// Follow yields events, also across hosts. Nil asks whoever serves the project when it is called.
+	// Follow yields events, even across hosts. Nil uses the current server at the time of the call.
 	Follow func(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error]
-	// Moved reports whether somebody else than was serves the project now, and finds who does. Nil means that nobody ever
-	// does.
+	// Moved reports whether another process than was serves the project now, and switches to it. Nil means never.
 	Moved func(ctx context.Context, was server.API) (bool, error)
 }
 
@@ -35,7 +34,7 @@ func (b *Bridge) Start(ctx context.Context, p StartParams) (Started, error) {
 	return Started{Mission: m.ID, Session: m.Session}, err
 }
 
-// Prompt writes to a session and waits for the answer. A mission that has stopped goes on for it.
+// Prompt sends a message to a session and waits for the answer. It resumes a stopped mission.
 func (b *Bridge) Prompt(ctx context.Context, p PromptParams) (Answer, error) {
 	s, err := b.Session(ctx, p.Session)
 	if err != nil {
@@ -51,7 +50,7 @@ func (b *Bridge) Prompt(ctx context.Context, p PromptParams) (Answer, error) {
 			if merr != nil {
 				return Answer{}, merr
 			}
-			if moved { // the next one is asked the same, by its id
+			if moved { // repeat the request to the next server, by its id
 				continue
 			}
 		}
@@ -59,7 +58,7 @@ func (b *Bridge) Prompt(ctx context.Context, p PromptParams) (Answer, error) {
 	}
 }
 
-// Abort ends the turn of a session, and not the session.
+// Abort ends the turn of a session, but not the session.
 func (b *Bridge) Abort(ctx context.Context, session, reason string) error {
 	return b.of(ctx, session, func(id string) error { return b.API().Abort(ctx, id, reason) })
 }
@@ -69,7 +68,7 @@ func (b *Bridge) Stop(ctx context.Context, session, reason string) error {
 	return b.of(ctx, session, func(id string) error { return b.API().Stop(ctx, id, reason) })
 }
 
-// of does something to a session that there is.
+// of calls do for an existing session.
 func (b *Bridge) of(ctx context.Context, session string, do func(id string) error) error {
 	s, err := b.Session(ctx, session)
 	if err != nil {
@@ -78,13 +77,13 @@ func (b *Bridge) of(ctx context.Context, session string, do func(id string) erro
 	return do(s.ID)
 }
 
-// State tells how a session stands.
+// State returns the state of a session.
 func (b *Bridge) State(ctx context.Context, session string) (State, error) {
 	s, err := b.Session(ctx, session)
 	if err != nil {
 		return State{}, err
 	}
-	seq, err := b.LastSeq(ctx) // before: what comes meanwhile is told again, and nothing is missed
+	seq, err := b.LastSeq(ctx) // read first: later events are repeated, and none is missed
 	if err != nil {
 		return State{}, err
 	}
@@ -125,7 +124,7 @@ func (b *Bridge) History(ctx context.Context, session string) ([]server.Message,
 	return b.API().Messages(ctx, session)
 }
 
-// Asks lists what waits for a person.
+// Asks lists the open asks.
 func (b *Bridge) Asks(ctx context.Context) ([]store.Ask, error) { return b.API().Asks(ctx) }
 
 // Answer answers an ask.
@@ -141,5 +140,5 @@ func (b *Bridge) Events(ctx context.Context, q server.EventQuery) iter.Seq2[cent
 	return b.API().Events(ctx, q)
 }
 
-// LastSeq is the number of the newest fact.
+// LastSeq is the number of the newest event.
 func (b *Bridge) LastSeq(ctx context.Context) (int64, error) { return b.API().LastSeq(ctx) }

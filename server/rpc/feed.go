@@ -11,15 +11,15 @@ import (
 	"centurion/store"
 )
 
-// feeds are the sessions whose events the client is told, and what it is being asked.
+// feeds are the client's subscriptions and open asks.
 type feeds struct {
 	mu    sync.Mutex
 	of    map[string]context.CancelFunc // by session
-	desks map[string]bool               // missions whose asks are taken to the client
+	desks map[string]bool               // missions whose asks are passed to the client
 }
 
-// feed tells the client of a session's events after a fact, and asks it what the mission's agents ask. Told twice, the
-// second begins anew.
+// feed sends the client a session's events after a sequence number, and passes on the asks of the mission's agents. A second call for a
+// session restarts its feed.
 func (c *conn) feed(session, mission string, after int64) error {
 	ctx, cancel := context.WithCancel(c.ctx)
 	f := &c.feeds
@@ -65,10 +65,10 @@ func (c *conn) unfeed(session string) {
 	}
 }
 
-// desk takes what the agents of a mission ask to the client, each ask once, and withdraws what is answered otherwise. The
-// store says what is open; a fact that tells of an ask is the sign to look.
+// desk passes the asks of a mission's agents to the client, each once, and withdraws those answered elsewhere. The store has the open
+// asks; events about asks trigger a check.
 func (c *conn) desk(mission string) error {
-	at := map[string]context.CancelFunc{} // what the client was asked
+	at := map[string]context.CancelFunc{} // asks passed to the client
 	defer func() {
 		for _, cancel := range at {
 			cancel()
@@ -99,7 +99,7 @@ func (c *conn) desk(mission string) error {
 	return nil
 }
 
-// look brings what the client is asked in line with what is open.
+// look adapts the client's asks to the open ones.
 func (c *conn) look(mission string, at map[string]context.CancelFunc) error {
 	all, err := c.sessions.Asks(c.ctx)
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *conn) look(mission string, at map[string]context.CancelFunc) error {
 	return nil
 }
 
-// Question is what the client is asked with client/ask_user.
+// Question is the data of client/ask_user.
 type Question struct {
 	ID       string   `json:"id"`
 	Session  string   `json:"session"`
@@ -135,7 +135,7 @@ type Question struct {
 	Choices  []string `json:"choices,omitempty"`
 }
 
-// Permission is what the client is asked with client/confirm.
+// Permission is the data of client/confirm.
 type Permission struct {
 	ID         string         `json:"id"`
 	Type       string         `json:"type"` // permission or plan
@@ -143,14 +143,14 @@ type Permission struct {
 	Address    string         `json:"address,omitempty"`
 	Call       string         `json:"call,omitempty"`
 	Permission string         `json:"permission,omitempty"`
-	Patterns   []string       `json:"patterns,omitempty"` // what it would be allowed for now
-	Always     []string       `json:"always,omitempty"`   // what always would allow from now on
+	Patterns   []string       `json:"patterns,omitempty"` // to allow now
+	Always     []string       `json:"always,omitempty"`   // allowed from now on by "always"
 	Title      string         `json:"title,omitempty"`
 	Text       string         `json:"text,omitempty"`
 	Metadata   map[string]any `json:"metadata,omitempty"`
 }
 
-// ask asks the client and stores its answer. Whatever goes wrong leaves the ask open for `centurion asks`.
+// ask passes an ask to the client and stores its answer. After any error the ask stays open for `centurion asks`.
 func (c *conn) ask(ctx context.Context, a store.Ask) error {
 	address := ""
 	if s, err := c.sessions.Session(ctx, a.Session); err == nil {
@@ -181,15 +181,15 @@ func (c *conn) ask(ctx context.Context, a store.Ask) error {
 	}
 	switch {
 	case err == nil || c.ctx.Err() != nil:
-	case ctx.Err() != nil: // answered by somebody else, or nobody waits for it any more
-		_ = c.server.Notify(c.ctx, "client/withdraw", map[string]string{"id": a.ID}) // who is gone need not be told
+	case ctx.Err() != nil: // answered elsewhere, or no longer needed
+		_ = c.server.Notify(c.ctx, "client/withdraw", map[string]string{"id": a.ID}) // a disconnected client need not be told
 	default:
 		c.opts.Say(a.ID + " stays open: " + err.Error() + "; see: centurion asks")
 	}
 	return nil
 }
 
-// replyOf reads the client's answer to an ask.
+// replyOf parses the client's answer to an ask.
 func replyOf(a store.Ask, result string) (string, error) {
 	var r struct {
 		Answer  string `json:"answer"`

@@ -13,18 +13,17 @@ import (
 	"centurion"
 )
 
-// MaxLine bounds a message of the client, in bytes: a prompt of the largest size (256 KB) with every character escaped fits
-// several times.
+// MaxLine limits a message of the client, in bytes: enough for several fully escaped prompts of the maximum size (256 KB).
 const MaxLine = 4 << 20
 
-// lines carries messages as lines of JSON. A line that is too long is answered with an error and passed over, and so is
-// what follows of it; empty lines are passed over. It is a [channel.Channel].
+// lines transmits messages as lines of JSON. A line that is too long is answered with an error and skipped; empty lines are skipped. It
+// is a [channel.Channel].
 type lines struct {
 	in   *bufio.Reader
-	wake func() error // ends a read; nil if nothing does
+	wake func() error // ends a read; nil if not available
 	max  int
 
-	mu  sync.Mutex // what is too long is answered beside the server's own answers
+	mu  sync.Mutex // errors for long lines are written concurrently to the server's answers
 	out io.WriteCloser
 }
 
@@ -51,7 +50,7 @@ func (l *lines) Send(msg []byte) error {
 	return err
 }
 
-// Recv reads the next message. At the end of the input the last line counts whether it ends in a line break or not.
+// Recv reads the next message. The last line of the input counts with or without a line break.
 func (l *lines) Recv() ([]byte, error) {
 	for {
 		line, long, err := l.line()
@@ -68,7 +67,7 @@ func (l *lines) Recv() ([]byte, error) {
 	}
 }
 
-// line reads one line without its end, and reports whether it was too long; then what was read of it is gone.
+// line reads one line without its end. long reports that it was too long and was dropped.
 func (l *lines) line() (line []byte, long bool, err error) {
 	for {
 		chunk, err := l.in.ReadSlice('\n')
@@ -83,7 +82,7 @@ func (l *lines) line() (line []byte, long bool, err error) {
 	}
 }
 
-// refuse answers a line of which not even the id is known.
+// refuse answers a line whose id is unknown.
 func (l *lines) refuse() error {
 	b, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{
 		"code": jrpc2.InvalidRequest, "message": "a message is longer than " + centurion.Bytes(int64(l.max))}})

@@ -1,6 +1,6 @@
-// Package rpc is a front end's way to drive sessions over a pair of streams: JSON-RPC 2.0, one message a line. It owns the
-// protocol: the methods, what is told without being asked, and what is asked of the client. What a method does is done by
-// [Sessions]; questions and permissions stay in the store whatever becomes of the client.
+// Package rpc lets a front end drive sessions over a pair of streams: JSON-RPC 2.0, one message per line. It owns the protocol: the
+// methods, the notifications, and the requests to the client. [Sessions] implements the methods; questions and permissions stay in the
+// store, independent of the client.
 package rpc
 
 import (
@@ -20,24 +20,23 @@ import (
 	"centurion/store"
 )
 
-// Sessions is what a front end drives. Ids are whole. Its methods may be called from several goroutines at once.
+// Sessions is the backend of a front end. Ids are complete. Its methods are safe for concurrent use.
 type Sessions interface {
-	// Start records a mission and begins to work on it.
+	// Start records a mission and starts to work on it.
 	Start(ctx context.Context, p StartParams) (Started, error)
-	// Prompt stores a message for a session and returns the answer of the turn that took it in. When ctx ends the message
-	// stays.
+	// Prompt stores a message for a session and returns the answer of the turn that took it in. If ctx ends the message stays.
 	Prompt(ctx context.Context, p PromptParams) (Answer, error)
-	// Abort ends the session's turn, and not the session.
+	// Abort ends the session's turn, but not the session.
 	Abort(ctx context.Context, session, reason string) error
-	// State is how a session stands at one moment.
+	// State is the state of a session at one moment.
 	State(ctx context.Context, session string) (State, error)
 	// Stop ends a session with its tools and its children.
 	Stop(ctx context.Context, session, reason string) error
-	// List returns the sessions of a mission, of every one for "".
+	// List returns the sessions of a mission, or all for "".
 	List(ctx context.Context, mission string) ([]centurion.Session, error)
 	Session(ctx context.Context, id string) (centurion.Session, error)
 	History(ctx context.Context, session string) ([]server.Message, error)
-	// Asks lists what waits for a person.
+	// Asks lists the open asks.
 	Asks(ctx context.Context) ([]store.Ask, error)
 	Answer(ctx context.Context, ask, answer string) error
 	// Events yields events until ctx ends.
@@ -51,8 +50,8 @@ type StartParams struct {
 	Profile string `json:"profile,omitempty"`
 	Agent   string `json:"agent,omitempty"`
 	Model   string `json:"model,omitempty"` // provider/model
-	Dir     string `json:"dir,omitempty"`   // the project; empty means the one that the front end was started for
-	// Unasked says that the client can be asked nothing: where everybody waits for an answer, the mission stops as blocked.
+	Dir     string `json:"dir,omitempty"`   // the project; empty means that of the front end
+	// Unasked means that the client cannot be asked: if all agents wait for answers, the mission stops as blocked.
 	Unasked bool `json:"-"`
 }
 
@@ -71,7 +70,7 @@ type PromptParams struct {
 
 // Answer is the result of session/prompt.
 type Answer struct {
-	Text    string `json:"text"` // of the turn's last answer, whole
+	Text    string `json:"text"` // of the turn's last answer, complete
 	Finish  string `json:"finish,omitempty"`
 	Message string `json:"message,omitempty"` // the id of that answer
 }
@@ -79,7 +78,7 @@ type Answer struct {
 // State is the result of session/state.
 type State struct {
 	orchestrator.State
-	Seq int64 `json:"seq"` // a fact that is not newer than the rest: with it as after, session/subscribe misses nothing
+	Seq int64 `json:"seq"` // an event number no newer than the rest: session/subscribe after it misses nothing
 }
 
 // ref names a session.
@@ -90,14 +89,14 @@ type ref struct {
 	After   int64  `json:"after,omitempty"`
 }
 
-// Options are how a front end is served. The zero value will do.
+// Options are the options for serving a front end. The zero value is valid.
 type Options struct {
 	Version string
-	// Say tells what went wrong beside the protocol. Nil tells nobody.
+	// Say reports errors outside the protocol. Nil drops them.
 	Say func(string)
 }
 
-// concurrency is how many requests are worked on at once: a prompt waits for its answer, and nothing may wait for it.
+// concurrency limits parallel requests: prompts block until they are answered, and must not block others.
 const concurrency = 1 << 12
 
 // conn is one client.
@@ -111,9 +110,8 @@ type conn struct {
 	feeds    feeds
 }
 
-// Serve answers a client until its input ends or ctx does, and closes out, and in if it has a Close, which has to wake who
-// reads from it. An end of the input is no error. What the client
-// has started goes on: who called Serve decides what becomes of it.
+// Serve answers a client until its input ends or ctx does, and closes out, and in if it has a Close, which must wake its reader. The
+// end of the input is no error. Missions started by the client continue; the caller decides about them.
 func Serve(ctx context.Context, in io.Reader, out io.WriteCloser, s Sessions, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	if o.Say == nil {
@@ -137,7 +135,7 @@ func Serve(ctx context.Context, in io.Reader, out io.WriteCloser, s Sessions, o 
 	return &centurion.Error{Op: "serve front end", Kind: centurion.KindNetwork, Err: err}
 }
 
-// methods are what a client may call.
+// methods are the methods for clients.
 func (c *conn) methods() jrpc2.Assigner {
 	return handler.Map{
 		"initialize":      method(c.initialize),
@@ -171,7 +169,7 @@ func (c *conn) methods() jrpc2.Assigner {
 	}
 }
 
-// able is what the client can be asked.
+// able are the requests that the client supports.
 type able struct {
 	Confirm bool `json:"confirm"`
 	AskUser bool `json:"ask_user"`
@@ -192,7 +190,7 @@ func (c *conn) initialize(_ context.Context, p struct {
 		"policies": []string{"steer", "queue"}, "max_line": MaxLine}}, nil
 }
 
-// cancelRequest gives up a request that waits: it is answered with an error at once.
+// cancelRequest cancels a waiting request: it is answered with an error at once.
 func (c *conn) cancelRequest(_ context.Context, p struct {
 	ID json.RawMessage `json:"id"`
 }) (any, error) {
@@ -201,7 +199,7 @@ func (c *conn) cancelRequest(_ context.Context, p struct {
 }
 
 func (c *conn) start(ctx context.Context, p StartParams) (any, error) {
-	before, err := c.sessions.LastSeq(ctx) // nothing that the session does comes before
+	before, err := c.sessions.LastSeq(ctx) // before any effect of the request
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +228,7 @@ func (c *conn) unsubscribe(_ context.Context, r ref) (any, error) {
 	return struct{}{}, nil
 }
 
-// method makes a handler of a function whose parameters are an object. A panic is an error of the one call.
+// method makes a handler of a function whose parameters are an object. A panic is an error of that call.
 func method[P any](f func(context.Context, P) (any, error)) jrpc2.Handler {
 	return func(ctx context.Context, req *jrpc2.Request) (v any, err error) {
 		var p P
@@ -246,7 +244,7 @@ func method[P any](f func(context.Context, P) (any, error)) jrpc2.Handler {
 	}
 }
 
-// failure is the data of an error: what a program can go by, and what a person may do.
+// failure is the data of an error: its kind for programs, a hint for people.
 type failure struct {
 	Kind centurion.Kind `json:"kind"`
 	Hint string         `json:"hint,omitempty"`
