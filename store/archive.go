@@ -8,7 +8,7 @@ import (
 	"centurion"
 )
 
-// TaskCount returns how many tasks the project has, of all missions.
+// TaskCount returns the number of tasks in all missions of the project.
 func (s *Store) TaskCount(ctx context.Context) (n int, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		return c.each(func(scan func(...any) error) error { return scan(&n) }, `SELECT count(*) FROM task`)
@@ -16,8 +16,8 @@ func (s *Store) TaskCount(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// RemoveTask removes a task and its deliveries for good, and with session its session, messages and parts, too. What the
-// journal tells of it and its receipts stay. One that is not there is no error.
+// RemoveTask deletes a task and its deliveries, and with session its session, messages and parts, too. Its journal rows and its
+// receipts stay. A missing task is no error.
 func (tx *Tx) RemoveTask(id string, session bool) error {
 	found, err := txList[centurion.Task](tx, taskTable, ` WHERE id = ?`, id)
 	if err != nil || len(found) == 0 {
@@ -46,14 +46,13 @@ func (tx *Tx) Deliveries(mission string) ([]Delivery, error) {
 	return txList[Delivery](tx, deliveryTable, ` WHERE mission = ? ORDER BY seq`, mission)
 }
 
-// TakenDeliveries returns what a session of a mission has taken in, oldest first.
+// TakenDeliveries returns the deliveries that a session of a mission has taken, oldest first.
 func (tx *Tx) TakenDeliveries(mission, session string) ([]Delivery, error) {
 	return txList[Delivery](tx, deliveryTable, ` WHERE mission = ? AND session = ? AND taken <> 0 ORDER BY seq`, mission, session)
 }
 
-// Compact gives the disk back what removed rows have left free, and returns the size of the file before and after it,
-// in bytes. It takes as long as copying the file does, and needs as much free space; every other update waits. Errors are
-// those of [Store.Update].
+// Compact releases the space of removed rows to the file system, and returns the size of the file before and after, in bytes. It takes
+// as long and as much free space as copying the file; other updates wait meanwhile. Errors are those of [Store.Update].
 func (s *Store) Compact(ctx context.Context) (before, after int64, err error) {
 	err = s.submit(ctx, &update{solo: true, bare: func() (err error) {
 		if s.epoch > 0 {

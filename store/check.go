@@ -11,17 +11,16 @@ import (
 	"centurion"
 )
 
-// smallFile is up to which size, in bytes, each Open looks through the whole structure of the file: a damaged page can
-// make rows vanish that no checksum is there for. Larger files are looked through by [Check]; their rows are still
-// checked at every read. Measured: 13 ms for each MB on a busy machine.
+// smallFile is the size in bytes up to which each Open checks the whole structure of the file: a damaged page can make rows vanish
+// unnoticed by their checksums. Larger files are checked by [Check]; their rows are still checked at every read. Measured: 13 ms per MB
+// on a busy machine.
 const smallFile = 4 << 20
 
-// Exists reports whether there is a state file at path, or was one: then the file beside it still knows.
+// Exists reports whether there is a state file at path, or was one: then the head file remains.
 func Exists(path string) bool { return !isMissing(path) || readHead(path) != mark{} }
 
-// Check looks through the whole state file at path, also a large one: its structure, its indexes, every row's checksum
-// and whether its newest commits are there. It changes nothing. It may run while another process has the state open, not
-// while this one has.
+// Check checks the whole state file at path, even a large one: its structure, its indexes, every row's checksum, and the presence of
+// its newest commits. It changes nothing. Another process may have the state open meanwhile, but not this one.
 //
 // Errors: KindState if anything is wrong or the file is newer or foreign, KindNotFound if there is none.
 func Check(ctx context.Context, path string) error {
@@ -65,7 +64,7 @@ func Check(ctx context.Context, path string) error {
 	return c.fail("check state", err)
 }
 
-// newestPlan returns the steps to the newest schema.
+// newestPlan returns the migrations to the newest schema.
 func newestPlan() ([]migration, error) {
 	steps, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
@@ -74,15 +73,15 @@ func newestPlan() ([]migration, error) {
 	return readMigrations(steps)
 }
 
-// checkFile refuses a file of a known schema that is damaged, or that ends before the commits which the file beside it
-// knows. Only up to limit bytes does it look at every page. It only reads.
+// checkFile refuses a file of a known schema that is damaged, or that lacks commits known from the head file. It checks every page of
+// files up to limit bytes only. It is read-only.
 func checkFile(c *conn, version int, known mark, limit int64) error {
 	err := checkFileOf(c, version, known, limit)
 	if _, ok := errors.AsType[*centurion.Error](err); ok || err == nil {
 		return err
 	}
 	err = c.fail("open state", err)
-	if centurion.KindOf(err) == centurion.KindInternal { // a table or a column that is not there
+	if centurion.KindOf(err) == centurion.KindInternal { // a missing table or column
 		err = errDamaged(c.path, "its schema", err)
 	}
 	return err
@@ -119,7 +118,7 @@ func checkFileOf(c *conn, version int, known mark, limit int64) error {
 	return err
 }
 
-// checkHost compares what the host row says of the file with the file.
+// checkHost compares the host row with the file.
 func checkHost(c *conn) error {
 	h, err := c.host()
 	if err != nil {
@@ -145,7 +144,7 @@ func checkHost(c *conn) error {
 	return nil
 }
 
-// checkStructure lets SQLite look at every page, and at every row's place in every index.
+// checkStructure makes SQLite check every page, and every row's place in every index.
 func checkStructure(c *conn) error {
 	var first string
 	err := c.row("PRAGMA integrity_check(1)").Scan(&first)
@@ -158,7 +157,7 @@ func checkStructure(c *conn) error {
 	return err
 }
 
-// checkRows looks at every row's checksum.
+// checkRows checks every row's checksum.
 func checkRows(ctx context.Context, c *conn, version int) error {
 	for _, t := range append(tablesOf(version), hostTable) {
 		err := c.rows(t, "", func(*row) error {

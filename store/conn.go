@@ -14,12 +14,12 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// busyTimeout is how long a statement waits for another process, in milliseconds. There is one host a project, so only
-// a short-lived reader or a backup can be in the way.
+// busyTimeout is how long a statement waits for another process, in milliseconds. There is one host per project, so only a short-lived
+// reader or a backup can be in the way.
 const busyTimeout = 5000
 
-// conn is one connection with its prepared statements: parsing SQL costs more than running most of it. It is used by
-// one goroutine at a time.
+// conn is one connection with its prepared statements: parsing SQL costs more than running most of it. It is used by one goroutine at a
+// time.
 //
 // Statements run without the caller's context: each takes far less than a millisecond, and the driver would pay a
 // goroutine for each to interrupt it.
@@ -27,16 +27,16 @@ type conn struct {
 	path  string
 	sql   *sql.Conn
 	stmts map[string]*sql.Stmt
-	next  map[*table]int64 // the row numbers that inserts take, as far as they are known; of the writer
+	next  map[*table]int64 // the next row numbers for inserts, as far as known; used by the writer
 }
 
-// openDB describes connections to path; none is opened yet. Mode is ro or rw.
+// openDB configures connections to path without opening one. mode is ro or rw.
 func openDB(path, mode string, conns int) (*sql.DB, error) {
 	slashed := filepath.ToSlash(path)
 	if !strings.HasPrefix(slashed, "/") {
 		slashed = "/" + slashed // a drive letter
 	}
-	// A URI, so that a path may hold every character, ? and # too.
+	// A URI, so that a path may contain any character, even ? and #.
 	uri := url.URL{Scheme: "file", Path: slashed, RawQuery: "mode=" + mode}
 	db, err := sql.Open("sqlite", uri.String())
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *conn) close() {
 	_ = c.sql.Close()
 }
 
-// script runs SQL text that is not worth keeping prepared; it may hold several statements.
+// script runs SQL text without keeping it prepared; it may contain several statements.
 func (c *conn) script(text string) error {
 	_, err := c.sql.ExecContext(context.Background(), text)
 	return err
@@ -131,7 +131,7 @@ func (c *conn) put(t *table, vals []any) (sql.Result, error) {
 		}
 		if last, err := res.LastInsertId(); err != nil {
 			return nil, err
-		} else if last == n { // a row that was there keeps its own number
+		} else if last == n { // an existing row keeps its own number
 			n++
 		}
 		c.next[t] = n
@@ -172,14 +172,14 @@ func (c *conn) snapshot(f func() error) error {
 
 func (c *conn) fail(op string, err error) error { return fail(op, c.path, err) }
 
-// create makes the file and the directories above it, durably, and returns its absolute path.
+// create creates the file and its parent directories, durably, and returns its absolute path.
 func create(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return "", fail("create state", path, err)
 	}
 	dir := filepath.Dir(path)
-	var parents []string // of what is about to be created
+	var parents []string // of the directories to create
 	for d := dir; ; d = filepath.Dir(d) {
 		if _, err := os.Lstat(d); err == nil || d == filepath.Dir(d) {
 			break
@@ -189,7 +189,7 @@ func create(path string) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fail("create state", path, err)
 	}
-	// An existing file is not opened here: closing it would drop the locks that SQLite may hold on it in this process.
+	// An existing file is not opened here: closing it would release SQLite's locks on it in this process.
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case os.IsExist(err):
@@ -206,8 +206,8 @@ func create(path string) (string, error) {
 	return path, nil
 }
 
-// syncDir makes the names in a directory survive a power cut where the system can do that. Its errors say only that it
-// cannot: SQLite syncs the directory again with the log's first commit.
+// syncDir makes the names in a directory survive a power cut, if the system supports that. Errors are ignored: SQLite syncs the
+// directory again with the log's first commit.
 func syncDir(dir string) {
 	if runtime.GOOS == "windows" {
 		return

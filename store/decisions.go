@@ -8,18 +8,18 @@ import (
 	"centurion"
 )
 
-// decisionsVersion is the first schema whose rows of missions and tasks say what only the journal said before.
+// decisionsVersion is the first schema whose missions and tasks contain data that only the journal had before.
 const decisionsVersion = 4
 
-// decisions is what the journal says of missions and tasks that belongs into their rows.
+// decisions is that data of missions and tasks, from the journal.
 type decisions struct {
 	rejections map[string][]centurion.Rejection // by task
 	landings   map[string][]centurion.Landed    // by mission, of its own agent
-	tips       map[string]string                // by mission, the commit that was merged last
+	tips       map[string]string                // the commit that was merged last, by mission
 	merged     map[string]bool                  // commits that are on their branch
 }
 
-// note takes in one row of the journal.
+// note reads one row of the journal.
 func (d *decisions) note(r *row) {
 	var x struct {
 		centurion.Rejection
@@ -41,8 +41,8 @@ func (d *decisions) note(r *row) {
 	}
 }
 
-// lacks returns the fields that a row of a mission or a task has not, each as ,"name":value. The branch decides about a merge of
-// which nothing was told.
+// lacks returns the missing fields of a mission's or a task's row, each as ,"name":value. For a merge without an event the branch
+// decides.
 func (d *decisions) lacks(r *row) (fields string) {
 	var has struct {
 		Status, Merging string
@@ -66,8 +66,8 @@ func (d *decisions) lacks(r *row) (fields string) {
 	return fields
 }
 
-// addDecisions takes over into the rows of missions and tasks what the journal says. Rows that have it, and rows that are not what
-// was written, stay as they are.
+// addDecisions copies the data from the journal into the rows of missions and tasks. Rows that already have it, and damaged rows, stay
+// unchanged.
 func addDecisions(c *conn) error {
 	d := decisions{map[string][]centurion.Rejection{}, map[string][]centurion.Landed{}, map[string]string{}, map[string]bool{}}
 	err := c.rawRows(journalTable, journalTable.selectRow+` WHERE type IN ('task.returned', 'merge.done') ORDER BY seq`, func(r *row) error {

@@ -20,8 +20,7 @@ const (
 	hintSpace  = "free some space on this disk, then run `centurion resume`"
 )
 
-// fail gives an error of SQLite or of the file system its kind and the next step. Errors that have a kind already and
-// nil are returned as they are.
+// fail gives an error of SQLite or of the file system its kind and hint. Errors with a kind, and nil, are returned unchanged.
 func fail(op, path string, err error) error {
 	if err == nil {
 		return nil
@@ -77,7 +76,7 @@ func errClosed(op string) error {
 	return &centurion.Error{Op: op, Kind: centurion.KindState, Msg: "the state is closed: the program is ending"}
 }
 
-// errDamaged is an error of what SQLite gave back whole and what is not what was written.
+// errDamaged is the error for data that SQLite returned successfully but that differs from what was written.
 func errDamaged(path, what string, err error) error {
 	return &centurion.Error{Op: "read state", Kind: centurion.KindState, Msg: path + ": damaged: " + what, Hint: hintDoctor, Err: err}
 }
@@ -86,7 +85,7 @@ func errNotFound(what, id string) error {
 	return &centurion.Error{Op: "read state", Kind: centurion.KindNotFound, Msg: "no " + what + " " + id, Hint: listHint(what)}
 }
 
-// listHint names the command that shows what there is.
+// listHint names the command that lists the existing ones.
 func listHint(what string) string {
 	switch what {
 	case "task":

@@ -10,15 +10,15 @@ import (
 	"centurion"
 )
 
-// mark says how far a state has come.
+// mark is the position of a state.
 type mark struct {
-	seq   int64 // the newest journal row that was ever committed
-	ticks int64 // commits without a journal row
+	seq   int64 // the newest journal row ever committed
+	ticks int64 // number of commits without a journal row
 }
 
-// head is the small file beside the state that names its newest commit. SQLite takes a log that is missing, cut or
-// damaged for one that ends earlier, and says nothing; the head says so. It is written after each commit and not synced:
-// after a power cut it may name an older one, which is harmless. It is a help, so its errors are passed over.
+// head is the small file next to the state that names its newest commit. SQLite silently treats a missing, cut-off or damaged log as
+// one that ends earlier; the head reveals that. It is written after each commit but not synced: after a power cut it may name an older
+// commit, which is harmless. It is only an aid, so its errors are ignored.
 type head struct {
 	f   *os.File // nil if it cannot be opened
 	now mark
@@ -35,7 +35,7 @@ func isMissing(path string) bool {
 	return os.IsNotExist(err)
 }
 
-// readHead returns what the head beside the state at path names, zero if it is missing or unreadable.
+// readHead returns the position in the head file of the state at path, zero if it is missing or unreadable.
 func readHead(path string) mark {
 	b, err := os.ReadFile(path + headSuffix)
 	if err != nil || len(b) != headSize || string(b[:8]) != headMagic ||
@@ -53,8 +53,8 @@ func openHead(path string) *head {
 	return &head{f: f, now: readHead(path)}
 }
 
-// advance names a newer commit: its journal row, or the number of a change without one. A state that ends before a row is told by
-// the row, whatever changes came before it.
+// advance records a newer commit: its journal row, or the number of a change without one. A state that ends before a row is recognised
+// by the row, regardless of other changes.
 func (h *head) advance(seq, ticks int64) {
 	if h.f == nil || seq == 0 && ticks == 0 {
 		return
@@ -77,7 +77,7 @@ func (h *head) close() {
 	}
 }
 
-// mark returns how far the state itself has come.
+// mark returns the position of the state itself.
 func (c *conn) mark() (m mark, err error) {
 	h, err := c.host()
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *conn) mark() (m mark, err error) {
 	return m, err
 }
 
-// errMissing says that a state ends before what the file beside it knows.
+// errMissing is the error for a state that ends before the position in its head file.
 func errMissing(path string, known, have mark) error {
 	e := &centurion.Error{Op: "open state", Kind: centurion.KindState, Hint: hintDoctor}
 	switch {

@@ -11,13 +11,13 @@ import (
 	"centurion"
 )
 
-// lineVersion is the first schema in which a message knows the one before it on its line.
+// lineVersion is the first schema in which a message refers to the previous one on its line.
 const lineVersion = 3
 
-// messageTable2 is the table of messages before that.
+// messageTable2 is the earlier table of messages.
 var messageTable2 = newTable("message", 2, "id", "session", "origin", "unpriced", "data")
 
-// tableOf returns a table as it was in a version of the schema.
+// tableOf returns a table in its form in a version of the schema.
 func tableOf(t *table, version int) *table {
 	if t == messageTable && version < lineVersion {
 		return messageTable2
@@ -25,7 +25,7 @@ func tableOf(t *table, version int) *table {
 	return t
 }
 
-// tablesOf returns the tables with data as they were in a version of the schema.
+// tablesOf returns the tables with data in their form in a version of the schema.
 func tablesOf(version int) []*table {
 	all := dataTables()
 	for i, t := range all {
@@ -34,11 +34,11 @@ func tablesOf(version int) []*table {
 	return all
 }
 
-// lines remembers the newest message of each session while messages of an older schema are read in their order.
+// lines tracks the newest message of each session while messages of an older schema are read in order.
 type lines struct{ newest map[string]string }
 
-// newest returns what makes a row of the newest schema out of a row of table t. It is to be called for the rows that are
-// kept, in their order, so that a message that was lost leaves no gap.
+// newest returns a function that converts rows of table t to the newest schema. Call it for the kept rows, in order, so that a lost
+// message leaves no gap.
 func newest(t *table) func(*row) (*table, *row) {
 	if t != messageTable2 {
 		return func(r *row) (*table, *row) { return t, r }
@@ -47,7 +47,7 @@ func newest(t *table) func(*row) (*table, *row) {
 	return func(r *row) (*table, *row) { return messageTable, l.link(r) }
 }
 
-// link gives a message of an older schema the message before it.
+// link sets the previous message of a message from an older schema.
 func (l *lines) link(r *row) *row {
 	if l.newest == nil {
 		l.newest = map[string]string{}
@@ -58,8 +58,7 @@ func (l *lines) link(r *row) *row {
 	return &row{seq: r.seq, sum: r.sum, cols: cols}
 }
 
-// addLines makes one line of each session's messages. A row that is not what was written keeps its old checksum, so that
-// it is still found to be damaged.
+// addLines makes one line of each session's messages. A damaged row keeps its old checksum, so that the damage is still detected.
 func addLines(c *conn) error {
 	type stamp struct {
 		seq, sum int64
@@ -93,11 +92,11 @@ func addLines(c *conn) error {
 	return nil
 }
 
-// leaf returns the newest message of a session's current line. Last is the message that was stored last.
+// leaf returns the newest message of a session's current line. last is the message stored last.
 func (c *conn) leaf(session, last string) (string, error) {
 	leaf := last
 	err := c.rows(sessionTable, ` WHERE id = ?`, func(r *row) error {
-		if !bytes.Contains(r.data(), []byte(`"rewound":`)) { // hardly any ever was: the rest need not be read
+		if !bytes.Contains(r.data(), []byte(`"rewound":`)) { // rarely the case: the rest need not be parsed
 			return nil
 		}
 		var rec centurion.Session
@@ -110,7 +109,7 @@ func (c *conn) leaf(session, last string) (string, error) {
 	return leaf, err
 }
 
-// place fills in the message before m.
+// place sets the previous message of m.
 func (tx *Tx) place(m *centurion.Message) error {
 	if tx.err != nil {
 		return tx.err
@@ -135,17 +134,17 @@ func (tx *Tx) place(m *centurion.Message) error {
 	return tx.failed(err)
 }
 
-// Tree is everything that was ever said in a session.
+// Tree is all messages of a session.
 type Tree struct {
 	Session  centurion.Session
-	Messages []centurion.Message // with their parts, in the order in which they were stored
+	Messages []centurion.Message // with their parts, in the order they were stored
 	Leaf     string              // the newest message of the current line; empty in a session without messages
 }
 
 // Line returns the messages up to one of them, oldest first.
 func (t Tree) Line(leaf string) []centurion.Message { return centurion.Line(t.Messages, leaf) }
 
-// Tree returns all messages of a session, as they stood at one moment; KindNotFound if there is no such session.
+// Tree returns all messages of a session, in one consistent snapshot; KindNotFound if there is no such session.
 func (s *Store) Tree(ctx context.Context, session string) (t Tree, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		return c.snapshot(func() error {
@@ -156,8 +155,8 @@ func (s *Store) Tree(ctx context.Context, session string) (t Tree, err error) {
 	return t, err
 }
 
-// Newest returns how many messages a session's current line has and the id of the newest of them, without reading what was
-// said. A session without messages, or an unknown one, has none.
+// Newest returns the number of messages on a session's current line and the id of the newest, without reading their content. An empty
+// or unknown session has none.
 func (s *Store) Newest(ctx context.Context, session string) (id string, line int, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		return c.snapshot(func() error {
@@ -178,7 +177,7 @@ func (s *Store) Newest(ctx context.Context, session string) (id string, line int
 	return id, line, err
 }
 
-// Tree does what [Store.Tree] does, inside the transaction.
+// Tree is [Store.Tree] within the transaction.
 func (tx *Tx) Tree(session string) (Tree, error) {
 	if tx.err != nil {
 		return Tree{}, tx.err

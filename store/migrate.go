@@ -15,7 +15,7 @@ import (
 	"centurion/failpoint"
 )
 
-// migrationFiles holds one script for each version of the schema, NNNN_name.sql. A released one never changes.
+// migrationFiles has one script for each version of the schema, NNNN_name.sql. A released one never changes.
 //
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
@@ -26,14 +26,14 @@ const applicationID = 0x43454e54
 // sumsVersion is the first schema with checksums.
 const sumsVersion = 2
 
-// migration leads from one version of the schema to the next.
+// migration is a step from one version of the schema to the next.
 type migration struct {
 	name   string
 	script string
 	after  func(c *conn) error // runs after the script, in the same transaction; may be nil
 }
 
-// readMigrations returns the steps in order: the one at index i leads from version i to i+1.
+// readMigrations returns the steps in order: the one at index i migrates from version i to i+1.
 func readMigrations(files fs.FS) ([]migration, error) {
 	entries, err := fs.ReadDir(files, ".") // sorted by name
 	if err != nil {
@@ -69,8 +69,8 @@ func (c *conn) version() (n int, err error) {
 	return n, err
 }
 
-// checkSchema refuses a file that is damaged, newer than the plan or somebody else's, and returns its version, 0 for an
-// empty file. It only reads.
+// checkSchema refuses a file that is damaged, foreign or newer than the plan, and returns its version, 0 for an empty file. It is
+// read-only.
 func checkSchema(c *conn, plan []migration) (int, error) {
 	var app, version, objects int
 	for query, to := range map[string]*int{
@@ -97,8 +97,8 @@ func checkSchema(c *conn, plan []migration) (int, error) {
 	return version, nil
 }
 
-// migrate brings the schema to the plan's newest version, each step in a transaction of its own. A file of an older
-// version is copied first, to the same name with «.v» and its version behind it.
+// migrate migrates the schema to the plan's newest version, each step in its own transaction. A file of an older version is copied
+// first, to the same name with ".v" and its version appended.
 func migrate(c *conn, plan []migration) error {
 	from, err := c.version()
 	if err != nil {
@@ -128,8 +128,8 @@ func migrate(c *conn, plan []migration) error {
 	}
 }
 
-// step applies the next script, to an empty file all of them. The version is read again under the write lock: another
-// process may have been faster.
+// step applies the next script, to an empty file all of them. It reads the version again under the write lock, since another process
+// may have been faster.
 func step(c *conn, plan []migration) error {
 	if err := c.script("BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -175,20 +175,19 @@ func apply(c *conn, m migration, to int) error {
 	return c.script("PRAGMA user_version = " + strconv.Itoa(to))
 }
 
-// backup copies the state beside itself, log included, and returns the copy's path. A copy that is there already stays:
-// it is from before an earlier attempt.
+// backup copies the state including its log, and returns the copy's path. An existing copy stays: it is from before an earlier attempt.
 func backup(c *conn, version int) (string, error) {
 	kept := fmt.Sprintf("%s.v%d", c.path, version)
 	if _, err := os.Lstat(kept); err == nil {
 		return kept, nil
 	}
-	f, err := os.CreateTemp(filepath.Dir(kept), filepath.Base(kept)+".tmp*") // others may open the state at the same moment
+	f, err := os.CreateTemp(filepath.Dir(kept), filepath.Base(kept)+".tmp*") // others may open the state at the same time
 	if err != nil {
 		return "", c.fail("copy state before its migration", err)
 	}
 	half := f.Name()
-	// SQLite makes the copy, into the empty file: to close the state, had we opened it, would drop SQLite's locks on it in
-	// this process.
+	// SQLite makes the copy into the empty file: if we opened the state ourselves, closing it would release SQLite's locks on it in this
+	// process.
 	if err = f.Close(); err == nil {
 		_, err = c.sql.ExecContext(context.Background(), "VACUUM INTO ?", half)
 	}
@@ -200,13 +199,13 @@ func backup(c *conn, version int) (string, error) {
 	}
 	if err != nil {
 		_ = os.Remove(half)
-		if _, there := os.Lstat(kept); there == nil { // somebody else was faster, and took ours for a leftover
+		if _, there := os.Lstat(kept); there == nil { // another process was faster, and removed ours as a leftover
 			return kept, nil
 		}
 		return "", c.fail("copy state before its migration", err)
 	}
 	syncDir(filepath.Dir(kept))
-	leftovers, _ := filepath.Glob(kept + ".tmp*") // of attempts that were cut off; the pattern is well-formed
+	leftovers, _ := filepath.Glob(kept + ".tmp*") // of interrupted attempts; the pattern is well-formed
 	for _, l := range leftovers {
 		_ = os.Remove(l)
 	}

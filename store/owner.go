@@ -8,12 +8,12 @@ import (
 	"centurion"
 )
 
-// ballast is how much [Store.Probe] writes, in bytes: more than a commit of a long answer.
+// ballast is the number of bytes written by [Store.Probe]: more than a commit of a long answer.
 const ballast = 64 << 10
 
-// Own makes this process the owner of the state: from now on each update of this Store looks, in its transaction,
-// whether another process has claimed the state since, and is refused with KindConflict if so. A Store that never called
-// Own writes unchecked. To call it again claims the state again.
+// Own makes this process the owner of the state: from now on each update of this Store checks in its transaction whether another
+// process has claimed the state since, and is refused with KindConflict if so. Without Own a Store does not check. Calling it again
+// claims the state again.
 //
 // Errors are those of [Store.Update].
 func (s *Store) Own(ctx context.Context) error {
@@ -34,8 +34,8 @@ func (s *Store) Own(ctx context.Context) error {
 	return s.submit(ctx, u)
 }
 
-// owned refuses a transaction if another process has claimed the state. As long as no other connection has written, which
-// SQLite tells for a tenth of what reading the row costs, nobody can have.
+// owned refuses a transaction if another process has claimed the state. No other process can have done so while no other connection has
+// written, which SQLite reports for a tenth of the cost of reading the row.
 func (s *Store) owned() error {
 	var version int64
 	if err := s.w.each(func(scan func(...any) error) error { return scan(&version) }, "PRAGMA data_version"); err != nil {
@@ -57,7 +57,7 @@ func (s *Store) owned() error {
 		Hint: "nothing was written here; `centurion ps` shows who works on this project now"}
 }
 
-// bootID tells one boot of the machine from the next; it is empty where the system has no id for that.
+// bootID identifies one boot of the machine; it is empty if the system has no such id.
 func bootID() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -66,11 +66,10 @@ func bootID() string {
 	return strings.TrimSpace(string(b))
 }
 
-// Probe writes 64 KiB durably and removes them again, without a visible trace. It returns an error of KindDisk while the
-// disk is full or failing, and nil once there is space again; the Store then works as before. Other errors are those of
-// [Store.Update].
+// Probe writes 64 KiB durably and removes them again without a trace. It returns an error of KindDisk while the disk is full or
+// failing, and nil once there is space again; the Store then works as before. Other errors are those of [Store.Update].
 func (s *Store) Probe(ctx context.Context) error {
-	for _, size := range []int{ballast, 0} { // two commits: what one writes and removes never reaches the disk
+	for _, size := range []int{ballast, 0} { // two commits: data written and removed in one never reaches the disk
 		err := s.submit(ctx, &update{solo: true, f: func(tx *Tx) error {
 			_, err := tx.c.exec(`UPDATE host SET ballast = zeroblob(?)`, size)
 			return tx.failed(err)

@@ -8,9 +8,8 @@ import (
 // partialIndex is an index of some of a table's rows.
 type partialIndex struct{ name, table, where string }
 
-// checkPartial compares what each partial index holds with its table. SQLite's own check sees to it that the rows which
-// belong there are there, and never counts the others: a page from an earlier time, or from elsewhere, would bring back
-// what was settled long ago. Equal numbers leave no room for those.
+// checkPartial compares the size of each partial index with its table. SQLite's own check ensures that all required rows are in it, but
+// does not notice others: an old or foreign page would bring back settled rows. Equal numbers exclude that.
 func checkPartial(c *conn) error {
 	var all []partialIndex
 	err := c.each(func(scan func(...any) error) error {

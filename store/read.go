@@ -18,14 +18,14 @@ const eventPage = 1000
 // EventQuery selects journal rows; its zero fields select everything.
 type EventQuery struct {
 	After   int64 // only rows with a higher sequence number
-	Limit   int   // at most so many rows; 0 means 1000
+	Limit   int   // the maximum number of rows; 0 means 1000
 	Mission string
 	Session string
 	Task    string
 	Types   []centurion.EventType
 }
 
-// read runs f on a connection of the read pool. It waits for one until ctx ends; what was begun is finished.
+// read runs f on a connection of the read pool. It waits for one until ctx ends; once started, f is completed.
 func (s *Store) read(ctx context.Context, f func(c *conn) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -52,7 +52,7 @@ func (s *Store) read(ctx context.Context, f func(c *conn) error) error {
 	return c.fail("read state", f(c))
 }
 
-// list returns the nouns of the rows of t that a query's rest selects.
+// list returns the nouns of the selected rows of t.
 func list[T any](c *conn, t *table, rest string, args ...any) ([]T, error) {
 	var found []T
 	err := c.rows(t, rest, func(r *row) error {
@@ -100,7 +100,7 @@ func (s *Store) Mission(ctx context.Context, id string) (centurion.Mission, erro
 	return readOne[centurion.Mission](ctx, s, missionTable, id)
 }
 
-// LatestMission returns the mission that was started last; KindNotFound if the project has none.
+// LatestMission returns the mission started last; KindNotFound if the project has none.
 func (s *Store) LatestMission(ctx context.Context) (centurion.Mission, error) {
 	found, err := readList[centurion.Mission](ctx, s, missionTable, ` ORDER BY seq DESC LIMIT 1`)
 	if err == nil && len(found) == 0 {
@@ -120,8 +120,8 @@ func (s *Store) Sessions(ctx context.Context, mission string) ([]centurion.Sessi
 	return readList[centurion.Session](ctx, s, sessionTable, ` WHERE mission = ? ORDER BY seq`, mission)
 }
 
-// Messages returns the messages of a session's current line with their parts, as they stood at one moment, oldest first.
-// A session without messages, or an unknown one, has none. [Store.Tree] returns those of other lines, too.
+// Messages returns the messages of a session's current line with their parts, in one consistent snapshot, oldest first. An empty or
+// unknown session has none. [Store.Tree] also returns those of other lines.
 func (s *Store) Messages(ctx context.Context, session string) ([]centurion.Message, error) {
 	var found []centurion.Message
 	err := s.read(ctx, func(c *conn) error {
@@ -185,7 +185,7 @@ func (s *Store) Task(ctx context.Context, id string) (centurion.Task, error) {
 	return readOne[centurion.Task](ctx, s, taskTable, id)
 }
 
-// TaskByCall returns the task that a session delegated with a tool call, as [Tx.TaskByCall] does.
+// TaskByCall returns the task delegated by a session's tool call, as [Tx.TaskByCall] does.
 func (s *Store) TaskByCall(ctx context.Context, session, call string) (centurion.Task, bool, error) {
 	found, err := readList[centurion.Task](ctx, s, taskTable, byCall, session, call)
 	if err != nil || len(found) == 0 {
@@ -204,13 +204,12 @@ func (s *Store) Deliveries(ctx context.Context, mission string) ([]Delivery, err
 	return readList[Delivery](ctx, s, deliveryTable, ` WHERE mission = ? ORDER BY seq`, mission)
 }
 
-// PendingDeliveries returns what waits to be delivered to a session, oldest first.
+// PendingDeliveries returns the pending deliveries to a session, oldest first.
 func (s *Store) PendingDeliveries(ctx context.Context, session string) ([]Delivery, error) {
 	return readList[Delivery](ctx, s, deliveryTable, ` WHERE session = ? AND taken = 0 ORDER BY seq`, session)
 }
 
-// Asks returns the asks of a mission, or of all missions if it is empty, oldest first. With open it returns only those
-// that nobody has answered.
+// Asks returns the asks of a mission, or of all missions if it is empty, oldest first. With open it returns only unanswered ones.
 func (s *Store) Asks(ctx context.Context, mission string, open bool) ([]Ask, error) {
 	var where []string
 	var args []any
@@ -227,9 +226,8 @@ func (s *Store) Asks(ctx context.Context, mission string, open bool) ([]Ask, err
 	return readList[Ask](ctx, s, askTable, rest+` ORDER BY seq`, args...)
 }
 
-// Events returns the journal rows that q selects, in the order of their sequence numbers. Fewer than the limit means
-// that there were no more. Rows of one session or task are found by reading through those of their mission, or through
-// all if q does not name it.
+// Events returns the selected journal rows by sequence number. Fewer than the limit means that there are no more. For a session or task
+// it reads all rows of the mission in q, or all rows if there is none.
 func (s *Store) Events(ctx context.Context, q EventQuery) ([]centurion.Event, error) {
 	limit := q.Limit
 	if limit <= 0 {
@@ -239,11 +237,11 @@ func (s *Store) Events(ctx context.Context, q EventQuery) ([]centurion.Event, er
 	if q.Mission != "" {
 		rest, args = rest+` AND mission = ?`, append(args, q.Mission)
 	}
-	rest += ` ORDER BY seq` // and no LIMIT ?: SQLite compiles a statement with one anew each time
+	rest += ` ORDER BY seq` // without LIMIT ?, which makes SQLite recompile the statement each time
 	var found []centurion.Event
 	err := s.read(ctx, func(c *conn) error {
 		err := c.rows(journalTable, rest, func(r *row) error {
-			// Only here, behind the checksum: SQLite would pass over a row whose session, task or type is damaged.
+			// Filtered here, after the checksum: SQLite would skip rows with a damaged session, task or type.
 			if !q.selects(r) {
 				return nil
 			}
@@ -272,29 +270,29 @@ func (s *Store) Events(ctx context.Context, q EventQuery) ([]centurion.Event, er
 // errEnough ends a read before its last row.
 var errEnough = errors.New("enough")
 
-// selects says whether a row of the mission that q names is one of those it asks for.
+// selects reports whether a row of q's mission is selected.
 func (q *EventQuery) selects(r *row) bool {
 	return (q.Session == "" || q.Session == string(r.cols[3])) && (q.Task == "" || q.Task == string(r.cols[4])) &&
 		(len(q.Types) == 0 || slices.Contains(q.Types, centurion.EventType(r.cols[1])))
 }
 
-// ResolveMission returns the id of the mission that a person meant: the id itself or the beginning of it, with or
-// without its prefix. KindNotFound if there is none, KindUsage if there are several.
+// ResolveMission returns the id of the mission with this id or prefix, with or without "msn_". KindNotFound if there is none, KindUsage
+// if there are several.
 func (s *Store) ResolveMission(ctx context.Context, prefix string) (string, error) {
 	return s.resolve(ctx, missionTable, centurion.PrefixMission, prefix)
 }
 
-// ResolveTask does for tasks what [Store.ResolveMission] does for missions.
+// ResolveTask is [Store.ResolveMission] for tasks.
 func (s *Store) ResolveTask(ctx context.Context, prefix string) (string, error) {
 	return s.resolve(ctx, taskTable, centurion.PrefixTask, prefix)
 }
 
-// ResolveSession does for sessions what [Store.ResolveMission] does for missions.
+// ResolveSession is [Store.ResolveMission] for sessions.
 func (s *Store) ResolveSession(ctx context.Context, prefix string) (string, error) {
 	return s.resolve(ctx, sessionTable, centurion.PrefixSession, prefix)
 }
 
-// named is how many candidates an error names.
+// named limits the candidates named in an error.
 const named = 5
 
 func (s *Store) resolve(ctx context.Context, t *table, kind centurion.Prefix, typed string) (string, error) {
@@ -334,8 +332,7 @@ func (s *Store) resolve(ctx context.Context, t *table, kind centurion.Prefix, ty
 	return "", e
 }
 
-// neighbours returns the ids just before and after a place in their order, if they share at least the beginning of
-// their time with it.
+// neighbours returns the ids just before and after a place in their order, if they share at least the beginning of their time with it.
 func neighbours(c *conn, t *table, full string) ([]string, error) {
 	const shared = len("msn_") + 2
 	if len(full) < shared {
@@ -356,7 +353,7 @@ func neighbours(c *conn, t *table, full string) ([]string, error) {
 	return near, nil
 }
 
-// ids returns the ids of the rows of t that a query's rest selects.
+// ids returns the ids of the selected rows of t.
 func ids(c *conn, t *table, rest string, args ...any) ([]string, error) {
 	var found []string
 	err := c.rows(t, rest, func(r *row) error {

@@ -10,7 +10,7 @@ import (
 	"centurion"
 )
 
-// Unwritable reports whether an error of [Open] is that the state cannot be written, as on a disk that is mounted read-only.
+// Unwritable reports whether [Open] failed because the state cannot be written, as on a read-only file system.
 func Unwritable(err error) bool {
 	code, ok := sqliteCode(err)
 	switch code & 0xff {
@@ -20,10 +20,10 @@ func Unwritable(err error) bool {
 	return false
 }
 
-// OpenReadOnly opens the state file at path to look at it where it cannot be written. Nothing is created or changed, and
-// updates are refused with KindState. Nobody may write to the file meanwhile.
+// OpenReadOnly opens a state file that cannot be written, for reading. It creates and changes nothing, and refuses updates with
+// KindState. No process may write to the file meanwhile.
 //
-// Errors: those of [Open], and KindState if the file has an older schema than this program's: bringing it up to date would be writing.
+// Errors: those of [Open], and KindState if the file has an older schema, since migrating it would be a write.
 func OpenReadOnly(ctx context.Context, path string) (_ *Store, err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -35,7 +35,7 @@ func OpenReadOnly(ctx context.Context, path string) (_ *Store, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, fail("open state", path, err)
 	}
-	// Without a log the file is all there is, and is taken as it is: SQLite would make files beside it else.
+	// Without a log the file is complete and is opened as immutable: otherwise SQLite would create files next to it.
 	mode := "ro"
 	if info, err := os.Stat(path + "-wal"); err != nil || info.Size() == 0 {
 		mode = "ro&immutable=1"

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// rebuild writes a new state with what can be read of the old one's copy.
+// rebuild writes a new state with the readable rows of the old one's copy.
 func (sv *salvage) rebuild(ctx context.Context) error {
 	s, err := Open(ctx, sv.fresh)
 	if err != nil {
@@ -61,13 +61,13 @@ func (sv *salvage) fill(ctx context.Context, to *conn) error {
 	return raiseFloor(to, newest)
 }
 
-// identity reads what the old file says of itself, as far as it can be believed.
+// identity reads the old file's data about itself, as far as it is plausible.
 func (sv *salvage) identity(from *conn) (version int, host hostRow) {
 	version = lineVersion
 	if from == nil {
 		return version, host
 	}
-	// A file without the column has none of the checksums, whatever a damaged header says.
+	// Without the column the file has no checksums, whatever a damaged header says.
 	var sums int
 	if err := from.row("SELECT count(*) FROM pragma_table_info('journal') WHERE name = 'sum'").Scan(&sums); err == nil && sums == 0 {
 		version = sumsVersion - 1
@@ -80,14 +80,14 @@ func (sv *salvage) identity(from *conn) (version int, host hostRow) {
 	return version, host
 }
 
-// journalEnd returns the highest number that the journal is known to have given, and counts what is missing below it.
+// journalEnd returns the highest known journal number, and counts the missing ones below it.
 func (sv *salvage) journalEnd(from, to *conn, newest int64, r *TableReport) int64 {
 	var n int64
 	for c, query := range map[*conn]string{to: "SELECT coalesce(max(seq), 0) FROM journal", from: "SELECT max(seq) FROM sqlite_sequence WHERE name = 'journal'"} {
 		if c == nil || c.row(query).Scan(&n) != nil {
 			continue
 		}
-		// A damaged counter may say anything. It is believed as far as it is near.
+		// A damaged counter may have any value. It is accepted if it is close enough.
 		if c == to || n <= newest+1<<20 {
 			newest = max(newest, n)
 		}
@@ -97,7 +97,7 @@ func (sv *salvage) journalEnd(from, to *conn, newest int64, r *TableReport) int6
 	return newest
 }
 
-// indexed counts a table's rows by an index, which may be whole where the table is not.
+// indexed counts a table's rows by an index, which may be intact although the table is not.
 func indexed(c *conn, t *table) int {
 	index := "sqlite_autoindex_" + t.name + "_1"
 	if t == journalTable {
@@ -110,7 +110,7 @@ func indexed(c *conn, t *table) int {
 	return n
 }
 
-// copyTable copies the sound rows of a table. After a row that cannot be read it looks for the next one that can.
+// copyTable copies the sound rows of a table. After an unreadable row it looks for the next readable one.
 func copyTable(ctx context.Context, from, to *conn, t *table, version int, r *TableReport) error {
 	sums, old := version >= sumsVersion, tableOf(t, version)
 	into := newest(old)
@@ -149,7 +149,7 @@ func scanRanges(c *conn, t *table, query string, take func(*row)) {
 	for next < last {
 		err := c.rawRows(t, query+" NOT INDEXED WHERE seq >= ? ORDER BY seq", func(row *row) error {
 			take(row)
-			next = max(next, row.seq+1) // in a page whose end is lost a row may say that it is number 0: going back would never end
+			next = max(next, row.seq+1) // in a page with a lost end a row may have number 0: going back would never end
 			return nil
 		}, next)
 		if err == nil {
@@ -159,9 +159,8 @@ func scanRanges(c *conn, t *table, query string, take func(*row)) {
 	}
 }
 
-// readable returns the number of the next row from at on that can be reached, as far as that can be found by seeking, or
-// last. What cannot be read lies page by page, so the steps may double and then halve. The row itself may still turn out
-// to be unreadable; the next call then begins behind it, however far away its number is.
+// readable returns the number of the next reachable row from at on, as far as seeking can find it, or last. Unreadable parts are whole
+// pages, so the steps may double and then halve. The row itself may still be unreadable; then the next call begins after it.
 func readable(c *conn, t *table, at, last int64) int64 {
 	query := "SELECT seq FROM " + t.name + " NOT INDEXED WHERE seq >= ? ORDER BY seq LIMIT 1"
 	seek := func(from int64) (n int64, ok bool) {
@@ -189,7 +188,7 @@ func readable(c *conn, t *table, at, last int64) int64 {
 	return min(found, last)
 }
 
-// keep writes one row as it was, if it is what was written.
+// keep writes one row unchanged, if it is sound.
 func keep(to *conn, t *table, row *row, sums bool, into func(*row) (*table, *row), r *TableReport) error {
 	whole := row.seq > 0 || !t.key
 	if sums {

@@ -13,12 +13,12 @@ import (
 	"centurion"
 )
 
-// Report says what [Salvage] found and kept.
+// Report is the result of [Salvage].
 type Report struct {
 	Sound    bool          // nothing was wrong and nothing was done
-	Accepted bool          // the file was whole, but its newest commits are missing; it was kept as it is
-	Missing  int64         // events known to be committed of which nothing is left
-	Aside    []string      // the damaged files, as they were
+	Accepted bool          // the file was intact but lacks its newest commits; it was kept
+	Missing  int64         // lost events that are known to have been committed
+	Aside    []string      // the damaged files, unchanged
 	Tables   []TableReport // in a new file
 }
 
@@ -26,16 +26,15 @@ type Report struct {
 type TableReport struct {
 	Name string
 	Kept int
-	Lost int // rows that are known to have been there; there may have been more
+	Lost int // rows known to have existed; there may have been more
 }
 
-// Salvage makes the state at path usable again. It writes a new file with every row that can still be read and is what
-// was written, and keeps the damaged files beside it under new names: path, «.damaged-» and the time in UTC. It deletes
-// and overwrites nothing. A file that is whole and only lacks its newest commits stays, and goes on with numbers above
-// every one that was ever told. No process may have the state open.
+// Salvage makes the state at path usable again. It writes a new file with every readable and sound row, and keeps the damaged files
+// under new names: path, ".damaged-" and the time in UTC. It deletes and overwrites nothing. An intact file that only lacks its newest
+// commits stays; its journal continues above every published number. No process may have the state open.
 //
-// Errors: KindState if the file is newer or another program's (it is left untouched), KindNotFound if there is none,
-// KindDisk if the new file does not fit.
+// Errors: KindState if the file is newer or another program's (it is left untouched), KindNotFound if there is none, KindDisk if the
+// new file does not fit.
 func Salvage(ctx context.Context, path string) (Report, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -43,7 +42,7 @@ func Salvage(ctx context.Context, path string) (Report, error) {
 	}
 	known := readHead(path)
 	if isMissing(path) && known == (mark{}) {
-		return Report{}, Check(ctx, path) // which says that there is none
+		return Report{}, Check(ctx, path) // it reports the missing file
 	}
 	work, err := os.MkdirTemp(filepath.Dir(path), ".salvage-")
 	if err != nil {
@@ -55,7 +54,7 @@ func Salvage(ctx context.Context, path string) (Report, error) {
 	return report, fail("repair state", path, err)
 }
 
-// salvage works on a copy of the damaged files: SQLite would change them.
+// salvage works on a copy of the damaged files, since SQLite would change them.
 type salvage struct {
 	path, copy, fresh string
 	known             mark // from the head
@@ -77,7 +76,7 @@ func (sv *salvage) run(ctx context.Context) (Report, error) {
 	if ctx.Err() != nil {
 		return Report{}, context.Cause(ctx)
 	}
-	// Without the head: is there nothing wrong but that the newest commits are missing?
+	// Without the head: are only the newest commits missing?
 	if err := os.Remove(sv.copy + headSuffix); err != nil && !os.IsNotExist(err) {
 		return Report{}, err
 	}
@@ -93,7 +92,7 @@ func (sv *salvage) run(ctx context.Context) (Report, error) {
 	return sv.report, sv.exchange()
 }
 
-// refuse returns an error for a file that is whole enough to say that it is not ours to repair.
+// refuse returns an error for a file that is recognisably not ours to repair.
 func (sv *salvage) refuse() error {
 	plan, err := newestPlan()
 	if err != nil {
@@ -120,7 +119,7 @@ func (sv *salvage) refuse() error {
 	return nil
 }
 
-// header is what the first bytes of a file say.
+// header is the content of a file's first bytes.
 type header struct {
 	ours, foreign bool
 	version       int
@@ -145,7 +144,7 @@ func readHeader(path string) (header, error) {
 	return h, nil
 }
 
-// lengthen gives a file that was cut the length that its header names: SQLite reads nothing of a file that is too short.
+// lengthen extends a cut-off file to the length in its header: SQLite reads nothing of a file that is too short.
 func lengthen(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if os.IsNotExist(err) {
@@ -164,13 +163,13 @@ func lengthen(path string) error {
 		return err
 	}
 	size := int64(binary.BigEndian.Uint16(b[16:])) * int64(binary.BigEndian.Uint32(b[28:]))
-	if info.Size() < size && size-info.Size() < 1<<32 { // a damaged header may name any length
+	if info.Size() < size && size-info.Size() < 1<<32 { // a damaged header may contain any length
 		return f.Truncate(size)
 	}
 	return nil
 }
 
-// openCopy opens a file that nobody else knows of.
+// openCopy opens a file that no other process uses.
 func openCopy(path string) (*conn, func(), error) {
 	db, err := openDB(path, "rw", 1)
 	if err != nil {
@@ -184,11 +183,11 @@ func openCopy(path string) (*conn, func(), error) {
 	return c, func() { c.close(); _ = db.Close() }, nil
 }
 
-// accept lets a whole file go on without its newest commits.
+// accept keeps an intact file that lacks its newest commits.
 func (sv *salvage) accept(ctx context.Context) (Report, error) {
 	when := damagedSuffix()
 	report := Report{Accepted: true}
-	// To open the file takes in of its log what can be read, and removes it: how they were is kept first.
+	// Opening the file merges the readable part of its log and removes the log: keep both unchanged first.
 	for _, suffix := range []string{"", "-wal"} {
 		if err := sv.keep(&report, when, suffix); err != nil {
 			return report, err
@@ -206,7 +205,7 @@ func (sv *salvage) accept(ctx context.Context) (Report, error) {
 	return report, err
 }
 
-// raiseFloor lets the journal go on above seq.
+// raiseFloor makes the journal continue above seq.
 func raiseFloor(c *conn, seq int64) error {
 	h, err := c.host()
 	if err != nil {
@@ -239,8 +238,8 @@ func raiseFloor(c *conn, seq int64) error {
 	return c.script("COMMIT")
 }
 
-// exchange puts the damaged files aside and the new one in their place. The head goes last: until then a state that is
-// there by halves is found to be one.
+// exchange moves the damaged files aside and the new one into their place. The head is last, so that an incomplete exchange is
+// detected.
 func (sv *salvage) exchange() error {
 	when := damagedSuffix()
 	if err := syncFile(sv.fresh); err != nil {
@@ -261,10 +260,10 @@ func (sv *salvage) exchange() error {
 	return nil
 }
 
-// damagedSuffix is what the names of files that are put aside end in.
+// damagedSuffix is the suffix of files moved aside.
 func damagedSuffix() string { return ".damaged-" + time.Now().UTC().Format("20060102T150405Z") }
 
-// aside renames one of the state's files, if it is there, to a name that nothing has.
+// aside renames one of the state's files, if it exists, to an unused name.
 func (sv *salvage) aside(r *Report, when, suffix string) error {
 	return sv.away(r, when, suffix, os.Rename)
 }

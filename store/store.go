@@ -1,8 +1,8 @@
-// Package store keeps a project's state in one SQLite file: the journal of facts, missions, sessions, messages, parts,
-// tasks, receipts, deliveries and asks. What an [Store.Update] did is on disk when it returns, or did not happen.
+// Package store keeps a project's state in one SQLite file: the journal of events, missions, sessions, messages, parts, tasks,
+// receipts, deliveries and asks. When an [Store.Update] returns, its changes are on disk, or did not happen.
 //
-// It owns the file, its schema and its only writer. It decides nothing: which transitions are allowed, what they mean
-// and who is told is its callers' business, and so is the lock that keeps a second host out of the project.
+// It owns the file, its schema and its only writer. It makes no decisions: its callers decide about permitted transitions, their
+// meaning and notifications, and hold the lock that keeps a second host out of the project.
 package store
 
 import (
@@ -18,20 +18,20 @@ import (
 	"centurion/guard"
 )
 
-// readers is the number of connections that read at the same time. Reads take well under a millisecond, so that a few
-// are enough for fifty sessions, and each connection may cache 2 MB of pages.
+// readers is the number of parallel read connections. Reads take well under a millisecond, so a few are enough for fifty sessions, and
+// each connection may cache 2 MB of pages.
 const readers = 4
 
-// Store is an open state file. Its methods may be called from several goroutines at once.
+// Store is an open state file. Its methods are safe for concurrent use.
 type Store struct {
 	path    string
 	writeDB *sql.DB
 	readDB  *sql.DB
-	w       *conn         // the writer goroutine's own
-	head    *head         // the writer goroutine's own
-	epoch   int64         // the writer goroutine's own: that of [Store.Own], 0 before it
-	seen    int64         // the writer's: SQLite's data version at which the state was still ours
-	free    chan *conn    // the read pool; nil stands for a connection that was not opened yet
+	w       *conn         // owned by the writer goroutine
+	head    *head         // owned by the writer goroutine
+	epoch   int64         // owned by the writer goroutine: set by [Store.Own], 0 before
+	seen    int64         // owned by the writer: SQLite's data version when the state was last ours
+	free    chan *conn    // the read pool; nil stands for an unopened connection
 	closing chan struct{} // closed by Close
 	group   guard.Group
 	once    sync.Once
@@ -42,13 +42,13 @@ type Store struct {
 	mu      sync.Mutex
 	wake    sync.Cond // the queue or ended has changed
 	queue   []*update
-	ended   bool          // no more updates are taken
-	refusal error         // why not; nil if the store is closed
-	changed chan struct{} // nil until somebody asks for it
+	ended   bool          // no more updates are accepted
+	refusal error         // the reason; nil if the store is closed
+	changed chan struct{} // nil until it is requested
 }
 
-// Open opens the state file at path and brings its schema up to date. What is missing is created: directories with mode
-// 0700, the file with mode 0600. A file with a newer schema than this program's is left as it is.
+// Open opens the state file at path and migrates its schema. It creates missing directories with mode 0700 and a missing file with mode
+// 0600. A file with a newer schema than this program's is left unchanged.
 //
 // Errors: KindState if the file is damaged, newer, foreign, busy or cannot be opened; KindDisk if the disk is full or
 // failing.
@@ -86,7 +86,7 @@ func open(ctx context.Context, path string, steps fs.FS) (_ *Store, err error) {
 	if s.writeDB, err = openDB(path, "rw", 1); err != nil {
 		return nil, err
 	}
-	// A connection that is opened half would be of no use to anybody, so ctx does not reach into SQLite.
+	// A half-opened connection is useless, so ctx does not reach into SQLite.
 	ctx = context.WithoutCancel(ctx)
 	if s.w, err = connect(ctx, s.writeDB, path); err != nil {
 		return nil, err
@@ -104,8 +104,7 @@ func open(ctx context.Context, path string, steps fs.FS) (_ *Store, err error) {
 	return s, nil
 }
 
-// prepare checks what the file is, before anything is written to it, and makes it ready for the writer. Known is what
-// the file beside it knows to be committed.
+// prepare checks the file before anything is written to it, and prepares it for the writer. known is the position in the head file.
 func (s *Store) prepare(steps fs.FS, known mark) error {
 	plan, err := readMigrations(steps)
 	if err != nil {
@@ -133,8 +132,8 @@ func (s *Store) prepare(steps fs.FS, known mark) error {
 			Msg:  "the file system of " + s.path + " cannot keep a write-ahead log",
 			Hint: "set CENTURION_HOME to a directory on a local disk"}
 	}
-	// FULL syncs the log at every commit: with NORMAL a power cut loses commits that were already acknowledged. On macOS
-	// only the full variants reach the medium; elsewhere they change nothing.
+	// FULL syncs the log at every commit: with NORMAL a power cut loses acknowledged commits. On macOS only the full variants reach the
+	// medium; elsewhere they change nothing.
 	for _, pragma := range []string{"synchronous=FULL", "fullfsync=1", "checkpoint_fullfsync=1", "foreign_keys=0",
 		"journal_size_limit=67108864"} {
 		if err := s.w.script("PRAGMA " + pragma); err != nil {
@@ -153,8 +152,8 @@ func (s *Store) prepare(steps fs.FS, known mark) error {
 	return nil
 }
 
-// Close commits the updates that wait, waits for the reads that run, and closes the file. What comes after it is
-// refused with KindState; who waits on [Store.Changed] is woken. Closing twice is harmless.
+// Close commits the waiting updates, waits for running reads, and closes the file. Later calls are refused with KindState; waiters of
+// [Store.Changed] are woken. Closing twice is harmless.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		s.end()
@@ -182,7 +181,7 @@ func (s *Store) closeFiles() error {
 	if s.w != nil {
 		s.w.close()
 	}
-	// The writer's is the last connection: its end moves the log into the file.
+	// The writer's connection is the last one: closing it moves the log into the file.
 	if s.writeDB != nil {
 		if err := s.writeDB.Close(); first == nil {
 			first = err
@@ -194,12 +193,12 @@ func (s *Store) closeFiles() error {
 // Path returns the absolute path of the state file.
 func (s *Store) Path() string { return s.path }
 
-// LastSeq returns the sequence number of the newest committed journal row, 0 if there is none. It knows this process's
-// commits: there is one host a project.
+// LastSeq returns the sequence number of the newest committed journal row, 0 if there is none. It only covers this process's commits:
+// there is one host per project.
 func (s *Store) LastSeq() int64 { return s.lastSeq.Load() }
 
-// Changed returns a channel that is closed at the next commit with journal rows. Fetch it first, then read, then wait:
-// whatever is committed after the fetch closes it. After Close it is closed at once.
+// Changed returns a channel that is closed at the next commit with journal rows. Fetch it first, then read, then wait: any commit after
+// the fetch closes it. After Close it is closed at once.
 func (s *Store) Changed() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,7 +211,7 @@ func (s *Store) Changed() <-chan struct{} {
 	return s.changed
 }
 
-// announce makes a commit known whose newest journal row is seq; 0 wakes the waiting without news.
+// announce publishes a commit with its newest journal row; seq 0 wakes the waiters without news.
 func (s *Store) announce(seq int64) {
 	if seq > 0 {
 		s.lastSeq.Store(seq)

@@ -12,16 +12,16 @@ import (
 	"centurion"
 )
 
-// table describes one table to the code that writes, reads, checks and salvages rows.
+// table describes one table for writing, reading, checking and salvaging rows.
 type table struct {
 	name  string
 	key   bool     // it has the column seq, its rowid; false for serial
-	fixed int      // how many of cols keep the value of their first writing
-	cols  []string // everything that carries meaning, in the order of the checksum; all but the last few are short
+	fixed int      // how many of cols keep their first value
+	cols  []string // all meaningful columns, in the order of the checksum; all but the last few are short
 
 	selectRow string // SELECT of seq, sum and cols
 	upsert    string // its parameters are seq, if it has that, cols and the checksum
-	newest    string // the query for the highest seq that was given
+	newest    string // the query for the highest seq given so far
 }
 
 // The tables. They are not changed.
@@ -39,7 +39,7 @@ var (
 	hostTable     = newTable("host", 0, "epoch", "pid", "boot", "since", "ticks", "floor", "shape")
 )
 
-// dataTables returns the tables that schema 1 has already, as the newest schema has them.
+// dataTables returns the tables that already exist in schema 1, in their newest form.
 func dataTables() []*table {
 	return []*table{journalTable, missionTable, sessionTable, messageTable, partTable, taskTable, receiptTable,
 		deliveryTable, askTable, serialTable}
@@ -57,7 +57,7 @@ func newTable(name string, fixed int, cols ...string) *table {
 	// The row number is part of the checksum, so it is chosen here and not by SQLite.
 	t.upsert = "INSERT INTO " + name + " (seq, " + list + ", sum) VALUES (?, " + params + "?)"
 	t.newest = "SELECT coalesce(max(seq), 0) FROM " + name
-	if name == "journal" { // never reused, whatever was removed
+	if name == "journal" { // never reused, even after removals
 		t.newest = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'journal'"
 	}
 	if name == "journal" || name == "host" {
@@ -74,17 +74,17 @@ func newTable(name string, fixed int, cols ...string) *table {
 	}
 	t.upsert += " ON CONFLICT (id) DO UPDATE SET " + strings.Join(set, ", ") + ", sum = (excluded.sum & 4294967295) + (seq << 32)"
 	if len(same) > 0 {
-		// A row whose fixed columns would be others is left alone here: its checksum is over those it has.
+		// A row with other fixed columns is skipped here: its checksum covers its own ones.
 		t.upsert += " WHERE " + strings.Join(same, " AND ")
 	}
 	return t
 }
 
-// castagnoli is the polynomial that processors have an instruction for.
+// castagnoli is a polynomial with hardware support.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum covers a table's name and a row's columns, each with its length, so that neither rows of two tables nor
-// neighbouring columns can be mistaken for each other. It finds every change of up to 32 neighbouring bits.
+// checksum covers a table's name and a row's columns, each with its length, so that rows of different tables or adjacent columns cannot
+// be confused. It detects every change of up to 32 adjacent bits.
 type checksum uint32
 
 func (t *table) checksum() checksum { return checksum(0).add(t.name) }
@@ -100,7 +100,7 @@ func (c checksum) addBytes(col []byte) checksum {
 	return checksum(crc32.Update(uint32(c), castagnoli, col))
 }
 
-// at returns what is stored: the checksum in the lower half, the row number above it.
+// at returns the stored form: the checksum in the lower half, the row number above it.
 func (c checksum) at(seq int64) int64 { return seq<<32 + int64(c) }
 
 // sumOf returns the checksum of a row's values, each a string, an int64 or a bool.
@@ -123,17 +123,17 @@ func (t *table) sumOf(vals []any) checksum {
 	return c
 }
 
-// row is one row as it was read. Its columns are valid until the next row is read.
+// row is one row as read. Its columns are valid until the next row is read.
 type row struct {
 	seq  int64
 	sum  int64
 	cols []sql.RawBytes
 }
 
-// data returns the last column, which is the noun's JSON.
+// data returns the last column: the noun's JSON.
 func (r *row) data() []byte { return r.cols[len(r.cols)-1] }
 
-// sound says whether the row is what was written.
+// sound reports whether the row is unchanged since it was written.
 func (r *row) sound(t *table) bool {
 	c := t.checksum()
 	for _, col := range r.cols {
@@ -142,7 +142,7 @@ func (r *row) sound(t *table) bool {
 	return c.at(r.seq) == r.sum
 }
 
-// name says which row it is.
+// name identifies the row in errors.
 func (r *row) name(t *table) string {
 	if len(r.cols) > 0 && t.cols[0] == "id" {
 		return fmt.Sprintf("%s %.80q (row %d)", t.name, r.cols[0], r.seq)
@@ -150,8 +150,7 @@ func (r *row) name(t *table) string {
 	return fmt.Sprintf("%s row %d", t.name, r.seq)
 }
 
-// rows calls f for every row of t that a query's rest selects, in its order, after its checksum was found right. The
-// columns are valid until f returns.
+// rows calls f for every selected row of t, in order, after verifying its checksum. The columns are valid until f returns.
 func (c *conn) rows(t *table, rest string, f func(r *row) error, args ...any) error {
 	return c.rawRows(t, t.selectRow+rest, func(r *row) error {
 		if !r.sound(t) {
@@ -224,8 +223,7 @@ func (c *conn) putHost(h hostRow) error {
 	return err
 }
 
-// shape returns a checksum of the schema's text: a bit that changes a column's name or an index's condition changes
-// answers, and no row.
+// shape returns a checksum of the schema's text: a bit error in a column's name or an index's condition changes results, but no row.
 func (c *conn) shape() (int64, error) {
 	sum := checksum(0)
 	err := c.each(func(scan func(...any) error) error {

@@ -11,36 +11,34 @@ import (
 	"centurion"
 )
 
-// Tx is a write transaction. It belongs to the function that was given to [Store.Update]: its methods are called from
-// that function's goroutine and not after its end. Its reads see its own writes. After a statement has failed every
-// further method returns the same error.
+// Tx is a write transaction. It belongs to the function passed to [Store.Update]: call its methods in that function's goroutine and not
+// after its end. Its reads see its own writes. After a failed statement all further methods return the same error.
 type Tx struct {
 	c   *conn
-	err error // of the first statement that failed
+	err error // of the first failed statement
 	seq int64 // the newest journal row
 
-	wrote bool // anything
+	wrote bool // anything was written
 }
 
-// Delivery is something on its way into the history of a session: a task's result, for the one that delegated it, or with
-// a text and without a task a message that somebody has written. It is taken once, in the transaction that inserts it
-// there.
+// Delivery is a message or result for the history of a session: a task's result for its delegator, or, with a text and without a task,
+// a message. It is taken once, in the transaction that adds it to the history.
 type Delivery struct {
 	ID      string         `json:"id"`
 	Mission string         `json:"mission"`
-	Session string         `json:"session"`        // the receiver; of a message to a task that has no session yet, the task
-	Task    string         `json:"task"`           // whose result it is
+	Session string         `json:"session"`        // the receiver; for a message to a task without a session, the task
+	Task    string         `json:"task"`           // the task with the result
 	Wake    bool           `json:"wake,omitempty"` // it wakes an idle receiver at once
 	Created centurion.Time `json:"created"`
 	Taken   centurion.Time `json:"taken,omitzero"`    // zero while pending
-	Message string         `json:"message,omitempty"` // the message that it stands in
+	Message string         `json:"message,omitempty"` // the message that contains it
 
 	Text   string           `json:"text,omitempty"`   // of a message
-	Origin centurion.Origin `json:"origin,omitempty"` // who wrote it
+	Origin centurion.Origin `json:"origin,omitempty"` // its author
 	Queue  bool             `json:"queue,omitempty"`  // it waits for the end of the receiver's turn
-	Missed string           `json:"missed,omitempty"` // whom it was written to and who had ended before it was read
+	Missed string           `json:"missed,omitempty"` // the original receiver, which had ended before it was read
 
-	Files []centurion.File `json:"files,omitempty"` // that came with the text, until it is taken
+	Files []centurion.File `json:"files,omitempty"` // attached files, until it is taken
 }
 
 // The types of [Ask].
@@ -50,37 +48,37 @@ const (
 	AskPlan       = "plan"
 )
 
-// Ask is anything that waits for a person.
+// Ask is a request to a person.
 type Ask struct {
 	ID         string         `json:"id"`
 	Type       string         `json:"type"` // permission, question or plan
 	Mission    string         `json:"mission"`
 	Session    string         `json:"session,omitempty"`
 	Task       string         `json:"task,omitempty"`
-	Message    string         `json:"message,omitempty"`    // the assistant message that holds the call that waits
-	Call       string         `json:"call,omitempty"`       // the tool call that waits
-	Permission string         `json:"permission,omitempty"` // what is asked for: bash, edit, …
-	Patterns   []string       `json:"patterns,omitempty"`   // what it would be allowed for now
-	Always     []string       `json:"always,omitempty"`     // what an answer of always would allow from now on
+	Message    string         `json:"message,omitempty"`    // the assistant message with the waiting call
+	Call       string         `json:"call,omitempty"`       // the waiting tool call
+	Permission string         `json:"permission,omitempty"` // the requested permission: bash, edit, …
+	Patterns   []string       `json:"patterns,omitempty"`   // patterns to allow now
+	Always     []string       `json:"always,omitempty"`     // patterns that "always" would allow from now on
 	Title      string         `json:"title,omitempty"`
 	Text       string         `json:"text,omitempty"`
 	Metadata   map[string]any `json:"metadata,omitempty"`
 	Options    []string       `json:"options,omitempty"`
-	CostLow    float64        `json:"cost_low,omitempty"` // USD; of a plan whose model has a price
+	CostLow    float64        `json:"cost_low,omitempty"` // USD; for a plan whose model has a price
 	CostHigh   float64        `json:"cost_high,omitempty"`
 	Created    centurion.Time `json:"created"`
 	Deadline   centurion.Time `json:"deadline,omitzero"`
 	Answered   centurion.Time `json:"answered,omitzero"` // zero while open
 	Answer     string         `json:"answer,omitempty"`  // once, always, reject, or a text
-	By         string         `json:"by,omitempty"`      // person, always (their answer to another one), policy, timeout, abort or shutdown
+	By         string         `json:"by,omitempty"`      // person, always (answer to another ask), policy, timeout, abort or shutdown
 
-	Agent   string `json:"agent,omitempty"`   // who asks
+	Agent   string `json:"agent,omitempty"`   // the asking agent
 	Address string `json:"address,omitempty"` // its address in the mission
-	Line    string `json:"line,omitempty"`    // those above it, the mission's own agent first
+	Line    string `json:"line,omitempty"`    // the agents above it, the mission's own agent first
 }
 
-// Append writes a fact to the journal and returns its sequence number, which counts once the update is committed. A
-// zero Time becomes now, empty Data {}. Token deltas are not facts and are refused.
+// Append appends a fact to the journal and returns its sequence number, which is valid once the update is committed. A zero Time
+// becomes now, empty Data {}. Token deltas are not facts and are refused.
 func (tx *Tx) Append(e centurion.Event) (seq int64, err error) {
 	if e.Time.IsZero() {
 		e.Time = centurion.Now()
@@ -107,14 +105,13 @@ func (tx *Tx) PutMission(m *centurion.Mission) error {
 	return tx.put(missionTable, m.ID, m, string(m.Status))
 }
 
-// PutSession writes a session by its id. It stays with the mission it was first written for.
+// PutSession writes a session by its id. It stays with its first mission.
 func (tx *Tx) PutSession(v *centurion.Session) error {
 	return tx.put(sessionTable, v.ID, v, v.Metadata.Mission)
 }
 
-// PutMessage writes a message by its id, without its parts. Its place among the session's messages is that of its
-// first writing, and so is the message before it: without a Prev that is the newest of the session's current line. Prev is
-// filled in.
+// PutMessage writes a message by its id, without its parts. Its position in the session and its previous message are set by the first
+// write: without a Prev that is the newest message of the session's current line, which is filled in.
 func (tx *Tx) PutMessage(m *centurion.Message) error {
 	if m.Prev == "" {
 		if err := tx.place(m); err != nil {
@@ -124,7 +121,7 @@ func (tx *Tx) PutMessage(m *centurion.Message) error {
 	return tx.put(messageTable, m.ID, m, m.SessionID, m.Prev, string(m.Origin), m.Usage.Unpriced)
 }
 
-// PutPart writes a part by its id. Its place among the message's parts is that of its first writing.
+// PutPart writes a part by its id. Its position in the message is set by the first write.
 func (tx *Tx) PutPart(p *centurion.Part) error {
 	return tx.put(partTable, p.ID, p, p.SessionID, p.MessageID, p.Usage.Unpriced)
 }
@@ -172,8 +169,7 @@ func (tx *Tx) Ask(id string) (Ask, error) { return txOne[Ask](tx, askTable, id) 
 
 const byCall = ` WHERE parent = ? AND call = ? ORDER BY seq DESC LIMIT 1`
 
-// TaskByCall returns the task that a session delegated with a tool call, the newest if a model has used the call's id
-// twice, and whether there is one.
+// TaskByCall returns the task delegated by a session's tool call, if any; the newest if a model has used the call's id twice.
 func (tx *Tx) TaskByCall(session, call string) (centurion.Task, bool, error) {
 	found, err := txList[centurion.Task](tx, taskTable, byCall, session, call)
 	if err != nil || len(found) == 0 {
@@ -182,13 +178,13 @@ func (tx *Tx) TaskByCall(session, call string) (centurion.Task, bool, error) {
 	return found[0], true, nil
 }
 
-// PendingDeliveries returns what waits to be delivered to a session, oldest first.
+// PendingDeliveries returns the pending deliveries to a session, oldest first.
 func (tx *Tx) PendingDeliveries(session string) ([]Delivery, error) {
 	return txList[Delivery](tx, deliveryTable, ` WHERE session = ? AND taken = 0 ORDER BY seq`, session)
 }
 
-// NextSerial returns the next unused serial number for children of an address: 0, 1, 2 and so on. A number is never
-// given twice, also after a restart, once the update that took it is committed.
+// NextSerial returns the next unused serial number for children of an address: 0, 1, 2 and so on. Once committed, a number is never
+// given again, even after a restart.
 func (tx *Tx) NextSerial(mission, address string) (int, error) {
 	if tx.err != nil {
 		return 0, tx.err
@@ -226,7 +222,7 @@ func (tx *Tx) put(t *table, id string, v any, others ...any) error {
 	if n, err := res.RowsAffected(); err != nil || n > 0 {
 		return tx.failed(err)
 	}
-	// The row is there with other fixed columns, which stay.
+	// The row exists with other fixed columns, which stay.
 	err = tx.c.rows(t, ` WHERE id = ?`, func(r *row) error {
 		for i := 1; i < t.fixed; i++ {
 			vals[i] = string(r.cols[i])
@@ -250,7 +246,7 @@ func (tx *Tx) write(t *table, vals []any) (sql.Result, error) {
 	return res, tx.failed(err)
 }
 
-// marshal asks v itself where it can: json.Marshal would read through the answer once more.
+// marshal calls v's own method if there is one: json.Marshal would validate the result once more.
 func marshal(v any) ([]byte, error) {
 	if m, ok := v.(json.Marshaler); ok {
 		return m.MarshalJSON()
@@ -266,8 +262,7 @@ func (tx *Tx) exec(query string, args ...any) (int64, error) {
 	return n, tx.failed(err)
 }
 
-// failed remembers that a statement failed: SQLite may have rolled back everything, and what came after it would be
-// committed by itself.
+// failed remembers a failed statement: SQLite may have rolled back everything, and later statements would be committed on their own.
 func (tx *Tx) failed(err error) error {
 	if err != nil && tx.err == nil {
 		tx.err = tx.c.fail("write state", err)
@@ -293,8 +288,8 @@ func (tx *Tx) Tasks(mission string) ([]centurion.Task, error) {
 	return txList[centurion.Task](tx, taskTable, ` WHERE mission = ? ORDER BY seq`, mission)
 }
 
-// TaskCounts returns how many tasks of a mission are in each state that any is in. Those that another has gone on with count as
-// [centurion.StatusContinued], and those whose work was reverted as [centurion.StatusReverted].
+// TaskCounts returns the numbers of a mission's tasks by status, without zeros. Continued tasks count as [centurion.StatusContinued],
+// reverted ones as [centurion.StatusReverted].
 func (tx *Tx) TaskCounts(mission string) (map[string]int, error) {
 	tasks, err := tx.Tasks(mission)
 	counts := map[string]int{}
@@ -314,17 +309,17 @@ func (tx *Tx) TaskCounts(mission string) (map[string]int, error) {
 
 // Receipts returns the receipts of a task, oldest first.
 func (tx *Tx) Receipts(mission, task string) ([]centurion.Receipt, error) {
-	// No index has the task: SQLite would pass over a row whose task is damaged, and nobody would see its checksum.
+	// No index has the task: SQLite would skip a row with a damaged task, without a check of its checksum.
 	found, err := txList[centurion.Receipt](tx, receiptTable, ` WHERE mission = ? ORDER BY seq`, mission)
 	return slices.DeleteFunc(found, func(r centurion.Receipt) bool { return r.Task != task }), err
 }
 
-// Asks returns everything that was asked in a mission, oldest first.
+// Asks returns all asks of a mission, oldest first.
 func (tx *Tx) Asks(mission string) ([]Ask, error) {
 	return txList[Ask](tx, askTable, ` WHERE mission = ? ORDER BY seq`, mission)
 }
 
-// OpenAsks returns what waits for a person in a mission, oldest first.
+// OpenAsks returns the open asks of a mission, oldest first.
 func (tx *Tx) OpenAsks(mission string) ([]Ask, error) {
 	return txList[Ask](tx, askTable, ` WHERE mission = ? AND answered = 0 ORDER BY seq`, mission)
 }

@@ -12,16 +12,16 @@ import (
 	"centurion/guard"
 )
 
-// update is one call of Update. Its state moves once, from waiting to begun by the writer or to given up by the caller,
-// whichever comes first.
+// update is one call of Update. Its state changes once, from waiting to begun by the writer or to given up by the caller, whichever
+// comes first.
 type update struct {
 	f     func(*Tx) error
-	solo  bool         // it has a transaction of its own
-	bare  func() error // runs without a transaction, in place of f; solo
-	claim bool         // it makes this process the owner: who was it before does not matter; solo
+	solo  bool         // it has its own transaction
+	bare  func() error // runs without a transaction, instead of f; solo
+	claim bool         // it makes this process the owner, regardless of the previous one; solo
 	epoch int64        // of the claim
 	state atomic.Int32
-	done  chan error // holds one, so that the writer never waits for a caller
+	done  chan error // buffered by one, so that the writer never waits for a caller
 }
 
 const (
@@ -30,23 +30,21 @@ const (
 	givenUp
 )
 
-// Update runs f in a write transaction and returns when the commit that contains it is on disk. Updates that wait at
-// the same time are committed together, each in a savepoint of its own: an error of one, which is returned as it is,
-// undoes only that one. A panic in f is an error of KindCrashed. A statement that fails makes the update fail, whether
-// f passes the error on or not.
+// Update runs f in a write transaction and returns when the commit that contains it is on disk. Simultaneous updates are committed
+// together, each in its own savepoint: an error of one, which is returned unchanged, undoes only that one. A panic in f is an error of
+// KindCrashed. A failed statement makes the update fail, even if f ignores the error.
 //
-// f must be quick and must not call Update. It may be run a second time, when the joint commit failed for another's
-// reason, so it acts on tx and on variables that it sets afresh and on nothing else. Sequence numbers count once Update
-// has returned nil.
+// f must be quick and must not call Update. It may be run twice, if the joint commit failed because of another update, so it must act
+// only on tx and on variables that it sets itself. Sequence numbers are valid once Update has returned nil.
 //
-// If ctx ends before f was begun its cause is returned and nothing happens; what was begun is waited for. Other errors:
-// KindDisk if the disk is full or failing, KindState if the file is damaged, busy or closed;
-// KindConflict, with nothing written, if another process has called [Store.Own] since this one did.
+// If ctx ends before f has begun, its cause is returned and nothing happens; once begun, f is waited for. Other errors: KindDisk if the
+// disk is full or failing, KindState if the file is damaged, busy or closed; KindConflict, with nothing written, if another process has
+// called [Store.Own] since this one did.
 func (s *Store) Update(ctx context.Context, f func(tx *Tx) error) error {
 	return s.submit(ctx, &update{f: f})
 }
 
-// submit hands an update to the writer and returns its answer.
+// submit passes an update to the writer and returns its result.
 func (s *Store) submit(ctx context.Context, u *update) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -72,11 +70,11 @@ func (s *Store) submit(ctx context.Context, u *update) error {
 	}
 }
 
-// write is the writer goroutine: it takes everything that waits, commits it and answers, until the store ends.
+// write is the writer goroutine: it commits all waiting updates and reports their results, until the store ends.
 func (s *Store) write() error {
 	var batch []*update
 	defer func() {
-		// Reached with a batch only if an f ended the goroutine (runtime.Goexit): nobody may wait for ever for it.
+		// Reached with a batch only if an f ended the goroutine (runtime.Goexit): its callers must not wait forever.
 		s.end()
 		s.mu.Lock()
 		batch = append(batch, s.queue...)
@@ -103,7 +101,7 @@ func (s *Store) write() error {
 	}
 }
 
-// commit runs the updates that were not given up and answers each of them.
+// commit runs the updates that were not given up and reports the result of each.
 func (s *Store) commit(batch []*update) {
 	live := make([]*update, 0, len(batch))
 	for _, u := range batch {
@@ -126,8 +124,8 @@ func (s *Store) commit(batch []*update) {
 	}
 }
 
-// together commits several updates in one transaction. It reports false, with nothing done and nobody answered, if the
-// transaction broke: a full disk makes SQLite roll back all of it, and then each update has to be tried alone.
+// together commits several updates in one transaction. It returns false, with nothing done and reported, if the transaction broke: a
+// full disk makes SQLite roll back all of it, and then each update has to be tried alone.
 func (s *Store) together(live []*update) bool {
 	if err := s.begin(false); err != nil {
 		for _, u := range live {
@@ -168,7 +166,7 @@ func (s *Store) together(live []*update) bool {
 	return true
 }
 
-// alone commits one update and answers it.
+// alone commits one update and reports its result.
 func (s *Store) alone(u *update) {
 	err := s.begin(u.claim)
 	if err == nil {
@@ -186,7 +184,7 @@ func (s *Store) alone(u *update) {
 	u.done <- err
 }
 
-// finish commits the transaction and makes known what it wrote: the newest journal row, or something without one.
+// finish commits the transaction and publishes its newest journal row, or that it wrote something else.
 func (s *Store) finish(newest int64, wrote bool) error {
 	var ticks int64
 	if wrote && newest == 0 {
@@ -223,8 +221,8 @@ func (s *Store) run(u *update) (int64, bool, error) {
 	return seq, wrote, err
 }
 
-// begin takes the write lock at once, so that a transaction never fails half way because another process was faster. If
-// this process owns the state it looks whether it still does, unless the transaction is a claim.
+// begin takes the write lock at once, so that a transaction never fails half way because another process was faster. If this process
+// owns the state it checks that it still does, unless the transaction is a claim.
 func (s *Store) begin(claim bool) error {
 	_, err := s.w.exec("BEGIN IMMEDIATE")
 	if code, ok := sqliteCode(err); ok && code == sqlite3.SQLITE_ERROR {
@@ -240,7 +238,7 @@ func (s *Store) begin(claim bool) error {
 	return s.w.fail("write state", err)
 }
 
-// rollback ends a transaction that SQLite may have ended already, which is the error that is passed over here.
+// rollback ends a transaction. It ignores the error of one that SQLite has already ended.
 func (s *Store) rollback() {
 	_, _ = s.w.exec("ROLLBACK")
 	clear(s.w.next)
