@@ -9,25 +9,25 @@ import (
 	"centurion/guard"
 )
 
-// Aborter ends the turn of the mission's first session, not the mission. Abort is called from a goroutine of its own and
-// returns when the turn has ended.
+// Aborter ends the turn of the mission's first session, but not the mission. Abort is called in its own goroutine and returns when the
+// turn has ended.
 type Aborter interface {
 	Abort(ctx context.Context) error
 }
 
-// esc is what the key esc does: pressed once it asks, pressed again soon it stops the answer.
+// esc is the state of the key esc: the first press asks, a second one soon after stops the answer.
 type esc struct {
-	armed time.Time // when it was pressed first; zero before
+	armed time.Time // time of the first press; zero before
 	sent  bool      // the turn is being ended
 }
 
-// escSpan is how long the second press counts: long enough to read the question, too short to be another matter.
+// escSpan is how long a second press counts: long enough to read the question, short enough not to be accidental.
 const escSpan = 3 * time.Second
 
-// abortedMsg says that the turn has ended, or why not.
+// abortedMsg reports that the turn has ended, or why not.
 type abortedMsg struct{ err error }
 
-// escKey stops the answer of the mission's first session at its second press.
+// escKey stops the answer of the mission's first session on its second press.
 func (m *live) escKey() tea.Cmd {
 	now := m.o.Now()
 	switch {
@@ -51,7 +51,7 @@ func (m *live) aborted(err error) {
 	}
 }
 
-// escHint says what esc would do now, "" if nothing.
+// escHint describes the current effect of esc, "" if there is none.
 func (m *live) escHint() string {
 	switch {
 	case m.o.Aborter == nil || m.ending:

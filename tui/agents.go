@@ -15,13 +15,12 @@ import (
 	"centurion/text"
 )
 
-// maxAgentText is how many characters of a text, of arguments or of a result a line shows.
+// maxAgentText limits the characters of a text, of arguments or of a result in a line.
 const maxAgentText = 200
 
-// RunAgents writes the view agent of a session (see package event/agent) for people: what a child does stands inside of a
-// border below its parent's call. Where several children of one parent work at once each line says whose it is. Pieces of
-// texts are not shown: the whole ones are. It returns when the events end, when ctx does, or with the first error of
-// either side.
+// RunAgents prints the agent view of a session (see package event/agent) for people: the work of a child appears inside a border below
+// its parent's call. If several children of one parent work at once, each line names its child. Only complete texts are shown, no
+// pieces. It returns when the events or ctx end, or with the first error of either side.
 func RunAgents(ctx context.Context, w io.Writer, events iter.Seq2[centurion.Event, error]) error {
 	t := agentTree{open: map[string]*openChild{}}
 	return writeEach(ctx, w, events, func(e centurion.Event) (b []byte, _ error) {
@@ -32,10 +31,10 @@ func RunAgents(ctx context.Context, w io.Writer, events iter.Seq2[centurion.Even
 	})
 }
 
-// agentTree knows which children are at work.
+// agentTree tracks the running children.
 type agentTree struct{ open map[string]*openChild }
 
-// openChild is a child between its first event and its end.
+// openChild is a running child.
 type openChild struct {
 	parent, name string // the session that started it; its agent with its address
 }
@@ -80,7 +79,7 @@ func (t agentTree) apply(e centurion.Event) []string {
 	return lines
 }
 
-// border is what stands before a line inside of the given children, the outermost first.
+// border is the prefix of a line inside the given children, outermost first.
 func (t agentTree) border(chain []string) string {
 	var b strings.Builder
 	for _, id := range chain {
@@ -135,7 +134,7 @@ func agentLines(typ centurion.EventType, data json.RawMessage) []string {
 	return nil
 }
 
-// decoded reads the data of an event; what cannot be read is empty.
+// decoded decodes the data of an event; unreadable data is empty.
 func decoded[T any](data json.RawMessage) (v T) {
 	_ = json.Unmarshal(data, &v)
 	return v
@@ -148,5 +147,5 @@ func given(text string) string {
 	return ": " + text
 }
 
-// brief is a text on one line.
+// brief is a text in one line.
 func brief(s string) string { return text.Cut(text.Clean(s), maxAgentText) }

@@ -27,7 +27,7 @@ func (s *story) ask(e centurion.Event, p view.Fact) []fact {
 	}
 	a := s.asked[key]
 	delete(s.asked, key)
-	if a == nil { // a policy's answer, or an ask from before what is shown: the answer repeats what was asked
+	if a == nil { // decided by policy, or asked before the shown events: the answer repeats the question
 		a = s.board.NewAsk(e, p)
 	}
 	f := answered(a, p)
@@ -37,10 +37,10 @@ func (s *story) ask(e centurion.Event, p view.Fact) []fact {
 	return []fact{f}
 }
 
-// yes are the answers that allow what a permission or a plan asks for; every other text is a refusal in a person's words.
+// yes are the answers that accept a permission or a plan; any other text is a refusal in a person's words.
 var yes = [...]string{AnswerOnce, AnswerAlways, "run", "yes"}
 
-// answered tells how an ask ended, and by whom.
+// answered describes how an ask ended, and who answered.
 func answered(a *Ask, p view.Fact) fact {
 	f := fact{mark: "✓", tone: good, agent: a.Agent, who: a.Agent}
 	no := a.Type != "question" && !slices.Contains(yes[:], p.Answer)
@@ -51,7 +51,7 @@ func answered(a *Ask, p view.Fact) fact {
 	if p.By != "" && p.By != "person" {
 		by = "by " + text.Clean(p.By)
 	}
-	if p.By == "always" { // it was open when the person answered another one so
+	if p.By == "always" { // it was open when the person answered another one with "always"
 		by = `by your earlier "always"`
 	}
 	switch a.Type {
@@ -82,8 +82,8 @@ func answered(a *Ask, p view.Fact) fact {
 	return f
 }
 
-// askSubject is what a permission is asked for, on one line, with nothing hidden: a command as it is written, not by the parts that the
-// rules look at.
+// askSubject is the subject of a permission ask in one line, with nothing hidden: a command as written, not in the parts that the rules
+// check.
 func askSubject(a *Ask) string {
 	if a.Permission == "bash" && a.Title != "" {
 		return "bash " + text.Escape(a.Title)
@@ -91,7 +91,7 @@ func askSubject(a *Ask) string {
 	return strings.TrimSpace(text.Escape(a.Permission) + " " + text.Escape(strings.Join(a.Patterns, " ")))
 }
 
-// askedFacts tells of an ask and how it is answered from elsewhere; the live view shows a dialog instead.
+// askedFacts describes an ask and how to answer it elsewhere; the live view shows a dialog instead.
 func askedFacts(a *Ask, who string) []fact {
 	f := fact{mark: "?", tone: warn, agent: a.Agent, who: cmp.Or(who, a.Agent), quiet: true}
 	switch a.Type {

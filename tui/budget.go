@@ -8,7 +8,7 @@ import (
 	"centurion/text"
 )
 
-// limits are a mission's limits with what is spent of each that the lines above do not tell.
+// limits are a mission's limits with the usage that the lines above do not show.
 func limits(m *centurion.Mission) []string {
 	o := m.Options
 	all := spentOf(centurion.TaskBudget{Cost: o.MaxCost, Tokens: o.MaxTokens, Rounds: o.MaxRounds, ToolCalls: o.MaxToolCalls}, m.Usage, m.Rounds, m.ToolCalls)
@@ -18,7 +18,7 @@ func limits(m *centurion.Mission) []string {
 	return all
 }
 
-// spentOf tells what is spent of each limit but that of time.
+// spentOf formats the usage of each limit, except time.
 func spentOf(b centurion.TaskBudget, u centurion.Usage, rounds, calls int) []string {
 	var all []string
 	if b.Cost > 0 {
@@ -36,7 +36,7 @@ func spentOf(b centurion.TaskBudget, u centurion.Usage, rounds, calls int) []str
 	return all
 }
 
-// reserved says what the living tasks of a mission may still spend.
+// reserved describes the remaining reservations of a mission's living tasks.
 func reserved(m *centurion.Mission) string {
 	r := m.Reserved
 	if r.Tasks == 0 {
@@ -55,7 +55,7 @@ func reserved(m *centurion.Mission) string {
 	return text.Dots(append(all, "by "+centurion.Count(r.Tasks, "task"))...)
 }
 
-// taskBudget is a task's own budget with what is spent of it.
+// taskBudget is a task's own budget with its usage.
 func taskBudget(t *centurion.Task) []string {
 	all := spentOf(t.Budget, t.Usage, t.Rounds, t.ToolCalls)
 	if b := t.Budget.Minutes; b > 0 {

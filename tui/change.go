@@ -11,7 +11,7 @@ import (
 	"centurion/text"
 )
 
-// Stat writes one line for each file that was changed, and a line that sums them up.
+// Stat prints one line for each changed file, and a summary.
 func Stat(w io.Writer, files []centurion.FileChange, o ShowOptions) error {
 	o = o.defaults()
 	p := page{theme: theme{o.Color}, w: o.Width}
@@ -28,7 +28,7 @@ func Stat(w io.Writer, files []centurion.FileChange, o ShowOptions) error {
 	return p.flush(w)
 }
 
-// StatWords sums changes up: "2 files changed, +12 −3".
+// StatWords summarizes changes: "2 files changed, +12 −3".
 func StatWords(files []centurion.FileChange) string {
 	if len(files) == 0 {
 		return "no file changed"
@@ -73,7 +73,7 @@ func (p *page) changeCount(f centurion.FileChange) string {
 	return cmp.Or(strings.Join(parts, " "), p.theme.paint(dim, "0"))
 }
 
-// Patch writes a unified diff for a person in front of a terminal: coloured, with what would move the cursor made visible.
+// Patch prints a unified diff for a terminal: coloured, with control characters made visible.
 func Patch(w io.Writer, said string, o ShowOptions) error {
 	p := page{theme: theme{o.Color}, w: o.Width}
 	inHunk := false
@@ -101,7 +101,7 @@ func Patch(w io.Writer, said string, o ShowOptions) error {
 	return p.flush(w)
 }
 
-// isolation says how the writers of a mission are kept apart.
+// isolation describes how the writers of a mission are isolated.
 func isolation(m *centurion.Mission) string {
 	switch m.Isolation {
 	case centurion.IsolationWorktree:
@@ -112,7 +112,7 @@ func isolation(m *centurion.Mission) string {
 	return ""
 }
 
-// baseWords says what a mission's work starts from.
+// baseWords describes the start of a mission's work.
 func baseWords(b *centurion.Base) string {
 	if b == nil {
 		return ""
@@ -127,7 +127,7 @@ func baseWords(b *centurion.Base) string {
 	return text.Clean(s + b.Uncommitted())
 }
 
-// mergedWords says where the work of a mission was put, and how it is put there.
+// mergedWords describes where the work of a mission was merged, or how to merge it.
 func mergedWords(m *centurion.Mission) string {
 	switch g := m.Merged; {
 	case m.Isolation != "worktree":
@@ -147,7 +147,7 @@ func mergedWords(m *centurion.Mission) string {
 	}
 }
 
-// landedWords says which commits of a task stand on its mission's branch.
+// landedWords lists the commits of a task on its mission's branch.
 func landedWords(t *centurion.Task) string {
 	var parts []string
 	for _, l := range t.Landed {

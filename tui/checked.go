@@ -50,7 +50,7 @@ func (s *story) check(e centurion.Event, p view.Fact) []fact {
 	return []fact{f}
 }
 
-// worth says of a check that has passed what that proves. The work of a proven one was taken out, and the check failed.
+// worth describes what a passed check proves. A proven check failed when the work was reverted.
 func (s *story) worth(f *fact, p view.Fact) {
 	switch p.Proof {
 	case centurion.ProofProven:
@@ -70,7 +70,7 @@ func (s *story) worth(f *fact, p view.Fact) {
 	}
 }
 
-// notYet tells once of a check of the mission that its branch has not passed yet.
+// notYet reports once that the mission's branch has not passed a check of the mission yet.
 func (s *story) notYet(f fact, p view.Fact) []fact {
 	if s.early[p.Command] {
 		return nil

@@ -13,17 +13,17 @@ import (
 	"centurion/text"
 )
 
-// Choice is a question that one key answers.
+// Choice is a question answered by one key.
 type Choice struct {
 	Text    string // the question, one line
 	Keys    string // the letters that answer it
-	Default string // what enter, esc and ctrl-c mean, and the end of ctx
+	Default string // the answer for enter, esc and ctrl-c, and if ctx ends
 	In      io.Reader
-	Out     io.Writer // a terminal, as In is one
+	Out     io.Writer // must be a terminal, as In
 	Env     []string
 }
 
-// Choose asks and returns the letter that was pressed.
+// Choose asks and returns the pressed letter.
 func Choose(ctx context.Context, c Choice) (string, error) {
 	m := &choosing{Choice: c, answer: c.Default}
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(c.In), tea.WithOutput(c.Out), tea.WithEnvironment(c.Env), tea.WithoutSignalHandler())
@@ -46,7 +46,7 @@ type choosing struct {
 // Init does nothing.
 func (m *choosing) Init() tea.Cmd { return nil }
 
-// View shows the question, and the answer once there is one.
+// View shows the question, and then the answer.
 func (m *choosing) View() tea.View {
 	s := text.Clean(m.Text) + " "
 	if m.done {
@@ -55,7 +55,7 @@ func (m *choosing) View() tea.View {
 	return tea.NewView(s)
 }
 
-// Update takes a key.
+// Update handles a key.
 func (m *choosing) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	k, ok := msg.(tea.KeyPressMsg)
 	if !ok {

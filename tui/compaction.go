@@ -9,7 +9,7 @@ import (
 	"centurion/text"
 )
 
-// compacted tells in one line that a conversation was shortened.
+// compacted reports in one line that a conversation was shortened.
 func (s *story) compacted(e centurion.Event, agent string, root bool) fact {
 	f := fact{mark: "·", tone: dim, agent: agent, who: s.who(e), quiet: !root, text: "shortened its conversation"}
 	d, err := view.Decode(e)
@@ -25,7 +25,7 @@ func (s *story) compacted(e centurion.Event, agent string, root bool) fact {
 	return f
 }
 
-// compactionLine says in a conversation that the older part of it is not sent any more.
+// compactionLine notes in a conversation that its older part is no longer sent.
 func compactionLine(c *centurion.Compaction) string {
 	switch {
 	case c == nil || c.Auto && !c.Overflow:

@@ -14,30 +14,29 @@ import (
 	"centurion/text"
 )
 
-// settle is how long a new dialog ignores the keys that decide, so that what a person was typing when it came up does not
-// answer it.
+// settle is how long a new dialog ignores deciding keys, so that a person who is typing does not answer it by accident.
 const settle = 300 * time.Millisecond
 
-// dialog is the ask that a person sees now.
+// dialog is the ask shown to the person.
 type dialog struct {
 	ask    *Ask
 	who    string
-	left   int // asks behind this one
+	left   int // further asks
 	level  int // of the mission
 	since  time.Time
-	items  []Item // of a plan, newer than those of the ask
+	items  []Item // newer items of a plan than those of the ask
 	read   bool   // items were read
-	offset int    // first line of the body that is shown
-	whole  bool   // the end of the body was seen
-	sent   bool   // an answer is under way
+	offset int    // the first shown line of the body
+	whole  bool   // the end of the body was shown
+	sent   bool   // an answer is being sent
 	err    string
 	input  input
 
-	choice int // of a question, which the arrows are at, from 1; 0 before they were used
+	choice int // selected choice of a question, from 1; 0 before the arrow keys were used
 	lead   int // lines above the choices
 }
 
-// actions of a key press.
+// action is the effect of a key press.
 type action int
 
 const (
@@ -46,13 +45,13 @@ const (
 	edit
 )
 
-// key handles a key, named as bubbletea names it. For answer, text is what was decided.
+// key handles a key, named as in bubbletea. For answer, reply is the decision.
 func (d *dialog) key(name, text string, now time.Time) (act action, reply string) {
 	if d.sent {
 		return nothing, ""
 	}
 	if d.ask.Type == "question" {
-		d.err = "" // what was said of the last answer
+		d.err = "" // the error of the last answer
 		if d.choose(name) {
 			return nothing, ""
 		}
@@ -62,7 +61,7 @@ func (d *dialog) key(name, text string, now time.Time) (act action, reply string
 		d.offset = max(0, d.offset-1)
 		return nothing, ""
 	case "down", "pgdown":
-		d.offset++ // render stops at the end
+		d.offset++ // render limits it to the end
 		return nothing, ""
 	}
 	if d.ask.Type == "question" && name != "esc" {
@@ -96,7 +95,7 @@ func (d *dialog) key(name, text string, now time.Time) (act action, reply string
 	return nothing, ""
 }
 
-// allow says yes only to what was on the screen to its end.
+// allow accepts only what was shown to its end.
 func (d *dialog) allow(reply string) (action, string) {
 	if !d.whole {
 		d.err = "not all of it was shown yet: press ↓ to the end first"
@@ -122,7 +121,7 @@ func (d *dialog) lines(t theme, w, h int) []string {
 	}
 	room := max(1, h-1-len(keys))
 	if len(body) > room {
-		room = max(1, room-1) // for the line that says that there is more
+		room = max(1, room-1) // for the line that announces more
 		d.offset = min(d.offset, len(body)-room)
 		if d.offset == len(body)-room {
 			d.whole = true
@@ -154,7 +153,7 @@ func (d *dialog) permission(t theme, w int) (title string, body, keys []string) 
 	a := d.ask
 	title = d.title(t, fmt.Sprintf("%s needs your permission: %s", cmp.Or(d.who, "an agent"), text.Escape(a.Permission)), w)
 	for _, p := range a.Patterns {
-		for l := range strings.SplitSeq(p, "\n") { // a script is read by its lines; everything else of it is made visible
+		for l := range strings.SplitSeq(p, "\n") { // a script is shown by lines, with everything else made visible
 			for i, part := range text.WrapExact(text.Escape(l), w-2) {
 				lead := "  "
 				if i > 0 {
@@ -166,7 +165,7 @@ func (d *dialog) permission(t theme, w int) (title string, body, keys []string) 
 	}
 	for _, why := range []string{a.Title, a.Text, metadata(a.Metadata, "reason"), metadata(a.Metadata, "description")} {
 		if why != "" && !slices.Contains(a.Patterns, why) {
-			for _, l := range text.Wrap("why: "+text.Escape(why), w) { // a sentence, which is read by its words
+			for _, l := range text.Wrap("why: "+text.Escape(why), w) { // a sentence, wrapped at words
 				body = append(body, t.paint(dim, l))
 			}
 			break
@@ -221,7 +220,7 @@ func (d *dialog) plan(t theme, w int) (title string, body, keys []string) {
 	return title, body, []string{text.Fit("[enter] run it  [e]dit  [q] leave it", w)}
 }
 
-// planItem shows an item with its checks whole: accepting the plan allows them to run.
+// planItem shows an item with its complete checks: accepting the plan allows them to run.
 func planItem(t theme, it Item, w int) []string {
 	after := ""
 	if len(it.After) > 0 {
@@ -275,7 +274,7 @@ func costRange(low, high float64) string {
 	return "about " + text.USD(low) + "–" + text.USD(high)
 }
 
-// input is a line that a person types.
+// input is a line of text being typed.
 type input struct {
 	text []rune
 	pos  int
@@ -316,7 +315,7 @@ func (in *input) key(name, text string) {
 	}
 }
 
-// insert adds typed or pasted text, on one line.
+// insert adds typed or pasted text, in one line.
 func (in *input) insert(s string) {
 	r := []rune(strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\r' || r == '\t' {

@@ -6,7 +6,7 @@ import (
 	"centurion/text"
 )
 
-// bar draws done of total in w cells. Anything short of all leaves at least one cell empty.
+// bar draws done of total in w cells. Unless all is done, at least one cell stays empty.
 func bar(done, total, w int) (full, empty string) {
 	if total <= 0 || w <= 0 {
 		return "", ""
@@ -15,7 +15,7 @@ func bar(done, total, w int) (full, empty string) {
 	return strings.Repeat("█", n), strings.Repeat("░", w-n)
 }
 
-// withHint is a message with the next step.
+// withHint is a message with its hint.
 func withHint(said, hint string) string {
 	if hint == "" {
 		return text.Clean(said)
@@ -23,7 +23,7 @@ func withHint(said, hint string) string {
 	return text.Clean(said) + " (" + text.Clean(hint) + ")"
 }
 
-// why is what a task waits for, or why it ended as it did.
+// why is the reason why a task waits or how it ended.
 func why(t *Task) string {
 	if t.Reason == "" && t.Error != nil {
 		return withHint(t.Error.Message, t.Error.Hint)

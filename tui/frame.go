@@ -10,24 +10,24 @@ import (
 	"centurion/text"
 )
 
-// frame is the live region of the view: what is true now, in at most Height lines of at most Width cells.
+// frame is the live region of the view: the current state, in at most Height lines of at most Width cells.
 type frame struct {
 	board  *Board
 	theme  theme
 	now    time.Time
 	width  int
 	height int
-	dialog []string // what needs a person, rendered
-	prompt []string // where a person writes to the Commander
-	notice string   // of the view itself: "stopping…"
-	toast  fact     // the newest notice in passing, while it is shown
+	dialog []string // the ask for the person, rendered
+	prompt []string // the line for writing to the Commander
+	notice string   // the view's own status: "stopping…"
+	toast  fact     // the newest toast, while it is shown
 }
 
-// narrow is the width below which columns are left out instead of squeezed.
+// narrow is the width below which columns are omitted instead of squeezed.
 const narrow = 60
 
-// lines renders the frame. When there is too little room, workers are folded into a count first; a dialog is always
-// whole, because nobody may be asked about something that they cannot see.
+// lines renders the frame. If there is too little room, workers are first reduced to a count; a dialog is always complete, because its
+// subject must be visible.
 func (f frame) lines() []string {
 	w := max(f.width, minWidth)
 	top := append([]string{rule(f.theme, w)}, f.header(w)...)
@@ -40,10 +40,10 @@ func (f frame) lines() []string {
 	return f.whole(append(append(top, f.workers(w, room)...), bottom...))
 }
 
-// whole cuts a frame that is still too tall at its top: its end holds the keys of a dialog.
+// whole cuts off the top of a frame that is still too tall: the keys of a dialog are at the end.
 func (f frame) whole(lines []string) []string { return lines[max(0, len(lines)-f.height):] }
 
-// tight is the frame of a terminal with hardly more lines than the dialog needs.
+// tight is the frame for a terminal with hardly more lines than the dialog needs.
 func (f frame) tight(w int) []string {
 	out := f.dialog
 	if len(out) < f.height {
@@ -52,7 +52,7 @@ func (f frame) tight(w int) []string {
 	return f.whole(out)
 }
 
-// header says what the mission is, where it stands and what it has cost.
+// header describes the mission, its state and its cost.
 func (f frame) header(w int) []string {
 	b, t := f.board, f.theme
 	u := b.Usage()
@@ -96,7 +96,7 @@ func (f frame) header(w int) []string {
 	return out
 }
 
-// headFacts paints the state in its own colour when that is not simply running.
+// headFacts paints the state in its own colour unless it is simply running.
 func (f frame) headFacts(facts, state string) string {
 	c := missionTone(f.board.Status)
 	if f.board.NeedsYou() {
@@ -136,8 +136,8 @@ func (f frame) workers(w, room int) []string {
 	return out
 }
 
-// waiting returns the tasks that wait for something worth a line: a retry, a person, a rate limit. Those that wait for
-// a slot or a predecessor are counted below.
+// waiting returns the tasks whose wait deserves a line: for a retry, a person, a rate limit. Those waiting for a slot or a predecessor
+// are counted below.
 func (f frame) waiting() []*Task {
 	var out []*Task
 	for _, t := range f.board.In(centurion.TaskWaiting, centurion.TaskQueued) {
@@ -148,7 +148,7 @@ func (f frame) waiting() []*Task {
 	return out
 }
 
-// row is a line of the worker table before it is laid out.
+// row is a line of the worker table before its layout.
 type row struct {
 	mark  string
 	tone  tone
@@ -157,8 +157,8 @@ type row struct {
 	title string
 	doing string
 	age   string
-	loud  tone // of doing
-	soft  bool // the title itself is what it does
+	loud  tone // tone of doing
+	soft  bool // the title itself describes the activity
 }
 
 func (f frame) commander() row {
@@ -193,7 +193,7 @@ func (f frame) task(t *Task) row {
 	return r
 }
 
-// retry shows a wait for the provider, with the time that is left of it.
+// retry shows a wait for the provider, with its remaining time.
 func (f frame) retry(r *row, w *Retry) {
 	if w == nil {
 		return
@@ -212,8 +212,8 @@ func (f frame) retry(r *row, w *Retry) {
 // layout is the widths of the worker table's columns.
 type layout struct{ name, agent, title, doing int }
 
-// columns fits the table into w cells: mark, name, agent, title, what it does, age. Names and agents take what they
-// need; title and doing share the rest, and on a narrow terminal the agent and what it does give way to the title.
+// columns fits the table into w cells: mark, name, agent, title, activity, age. Names and agents get their full width; title and
+// activity share the rest, and on a narrow terminal agent and activity yield to the title.
 func columns(rows []row, w int) layout {
 	var c layout
 	titles := 0
@@ -247,7 +247,7 @@ func (r row) line(t theme, c layout, w int) string {
 		title = dim
 	}
 	switch {
-	case c.doing == 0 && r.loud == warn: // narrow: what holds a worker up matters more than its title
+	case c.doing == 0 && r.loud == warn: // narrow: what stops a worker matters more than its title
 		b.WriteString(t.paint(warn, text.Pad(r.doing, c.title)))
 	case c.doing == 0:
 		b.WriteString(t.paint(title, text.Pad(r.title, c.title)))
@@ -259,7 +259,7 @@ func (r row) line(t theme, c layout, w int) string {
 	return strings.TrimRight(b.String()+" "+t.paint(dim, text.PadLeft(r.age, 6)), " ")
 }
 
-// footer counts slots and draws the bar over the todo list.
+// footer counts slots and draws the bar of the todo list.
 func (f frame) footer(w int) []string {
 	b, t := f.board, f.theme
 	var out []string
@@ -280,7 +280,7 @@ func (f frame) footer(w int) []string {
 	return out
 }
 
-// slots is the consolidated list without its tasks, which have lines of their own:
+// slots is the consolidated list without its tasks, which have their own lines:
 //
 //	Running (3): [2/6] · Queued (1) · Slots: 3/50 · worker 2/10 · reviewer 1/10
 func slots(l toast.List) string {

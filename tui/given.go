@@ -10,15 +10,14 @@ import (
 	"centurion/text"
 )
 
-// PromptHash names a system prompt: the SHA-256 of its bytes in hexadecimal. Two sessions with the same hash were told the
-// same.
+// PromptHash identifies a system prompt: the SHA-256 of its bytes in hexadecimal.
 func PromptHash(system string) string {
 	sum := sha256.Sum256([]byte(system))
 	return hex.EncodeToString(sum[:])
 }
 
-// given writes what a session was given before its first message: its system prompt, by name and hash or whole, and the
-// shared texts that stand in the message.
+// given prints the text before a session's first message: its system prompt, by name and hash or complete, and the shared notes in the
+// message.
 func (p *page) given(c *centurion.Session, o ShowOptions) {
 	if c.Metadata.System == "" {
 		return

@@ -13,21 +13,21 @@ import (
 	"centurion/text"
 )
 
-// Writer takes what a person writes to the Commander. Write is called from a goroutine of its own and may block until the
-// message is stored; an error is shown, and the person can send it again or drop it.
+// Writer sends the person's messages to the Commander. Write is called in its own goroutine and may block until the message is stored;
+// an error is shown, and the person can retry or discard the message.
 type Writer interface {
 	Write(ctx context.Context, text string) error
 }
 
-// line is the line in which a person writes to the Commander. While it is open no dialog takes keys: what was meant for
-// the Commander must not answer an ask that has just come up.
+// line is the input line for messages to the Commander. While it is open dialogs take no keys, so that a message does not answer an ask
+// that has just appeared.
 type line struct {
 	input input
-	sent  bool // it is under way
+	sent  bool // it is being sent
 	err   string
 }
 
-// wroteMsg says that a line was stored, or why not.
+// wroteMsg reports that a line was stored, or why not.
 type wroteMsg struct{ err error }
 
 // lineKey handles a key while the line is open.
@@ -53,7 +53,7 @@ func (m *live) lineKey(name, text string) tea.Cmd {
 	return nil
 }
 
-// closeLine gives the keys back to what waits for the person.
+// closeLine returns the keys to the dialogs.
 func (m *live) closeLine() tea.Cmd {
 	m.line = nil
 	return m.nextDialog()
@@ -67,20 +67,20 @@ func (m *live) wrote(err error) tea.Cmd {
 		m.line.sent, m.line.err = false, errText(err)
 		return nil
 	}
-	if strings.TrimSpace(string(m.line.input.text)) != orchestrator.CompactWord { // which nobody reads
+	if strings.TrimSpace(string(m.line.input.text)) != orchestrator.CompactWord { // which is not a message for the Commander
 		m.unread = true
 	}
 	return m.closeLine()
 }
 
-// hears notices that what was written is in the Commander's history: from then on it stands above the frame.
+// hears notices when a message has reached the Commander's history: from then on it is shown above the frame.
 func (m *live) hears(e centurion.Event) {
 	if e.Type == centurion.EventMessageCreated && e.Session == m.story.board.Session && view.Read(e).Origin == string(centurion.OriginPerson) {
 		m.unread = false
 	}
 }
 
-// prompt is the last lines of the frame: the line that is open, or how to open it.
+// prompt is the last lines of the frame: the open input line, or how to open it.
 func (m *live) prompt(w int) []string {
 	l, t := m.line, m.theme
 	switch {

@@ -22,17 +22,16 @@ import (
 )
 
 const (
-	// frameRate is how often the live region is drawn at most, in frames a second: often enough to be live, seldom
-	// enough to be calm.
+	// frameRate is the maximum number of frames per second of the live region: frequent enough to be live, rare enough to be calm.
 	frameRate = 10
-	// freeLines are left above the live region, so that what happened scrolls by in sight.
+	// freeLines stay above the live region, so that past events scroll by in sight.
 	freeLines = 4
-	// settleFrames is how many frames pass before something is printed above them: the place of the region is known
-	// to the terminal only after it was drawn.
+	// settleFrames is the number of frames before anything is printed above them: the terminal knows the place of the region only after
+	// it was drawn.
 	settleFrames = 3
 )
 
-// Options of the live view. Events, In and Out are needed.
+// Options are the options of the live view. Events, In and Out are required.
 type Options struct {
 	Events iter.Seq2[centurion.Event, error] // must end when the context does
 	In     io.Reader                         // a terminal; nil takes no keys
@@ -41,27 +40,26 @@ type Options struct {
 
 	Width, Height int // of Out if it is not a terminal itself; default 80×24
 
-	Past      *Past            // what happened before these events; default nothing
-	Answerer  Answerer         // without it asks are shown but not answered
+	Past      *Past            // earlier events; default none
+	Answerer  Answerer         // without it asks are shown but cannot be answered
 	Writer    Writer           // without it nothing can be written to the Commander
 	Aborter   Aborter          // without it the root's answer cannot be stopped
-	Interrupt func()           // called for each of the first two Ctrl-C, which raw mode turns from a signal into a key
+	Interrupt func()           // called for each of the first two Ctrl-C, which are keys instead of signals in raw mode
 	Editor    string           // command that edits the plan; default $VISUAL, $EDITOR, vi
 	PlanFile  PlanFile         // opened by [e] in the plan dialog
-	Plan      PlanReader       // the items as they are now; default those of the ask
+	Plan      PlanReader       // the current items; default those of the ask
 	Now       func() time.Time // default time.Now
 }
 
-// PlanReader reads the items of the plan as they stand on disk.
+// PlanReader reads the current items of the plan from disk.
 type PlanReader func(ctx context.Context) ([]Item, error)
 
-// PlanFile returns the file that the plan stands in at the moment. Another mission of the project may take its name meanwhile: the
-// plan then has another one.
+// PlanFile returns the current file of the plan. It may change: another mission of the project may take over its name.
 type PlanFile func(ctx context.Context) (path string, err error)
 
-// RunLive draws the view until the event that ends the mission's run, the end of the events, or the end of ctx. What
-// happened stays in the terminal's scrollback, with a summary at its end. Errors are those of the events, and
-// KindInternal if the terminal fails; the events are read to their end even then.
+// RunLive draws the view until the event that ends the mission's run, the end of the events, or the end of ctx. Past events stay in the
+// terminal's scrollback, with a summary at the end. Errors are those of the events, and KindInternal if the terminal fails; even then
+// the events are read to their end.
 func RunLive(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -84,7 +82,7 @@ func RunLive(ctx context.Context, o Options) error {
 	})
 	stop()
 	if m.leaving {
-		o.Interrupt() // the process may end in it
+		o.Interrupt() // the process may end here
 	}
 	err := g.Wait()
 	if runErr != nil && !errors.Is(runErr, tea.ErrProgramKilled) || runErr != nil && err == nil {
@@ -96,7 +94,7 @@ func RunLive(ctx context.Context, o Options) error {
 	return errors.Join(err, runErr)
 }
 
-// feed holds events between their arrival and the next frame.
+// feed holds events until the next frame.
 type feed struct {
 	mu     sync.Mutex
 	events []centurion.Event
@@ -123,11 +121,11 @@ func (f *feed) take() []centurion.Event {
 	return events
 }
 
-// Messages to the view.
+// The messages to the view.
 type (
 	tickMsg     time.Time
-	endMsg      struct{} // no further event comes
-	printedMsg  struct{} // what was to be printed above the frame is
+	endMsg      struct{} // there are no further events
+	printedMsg  struct{} // the lines above the frame were printed
 	answeredMsg struct {
 		id  string
 		err error
@@ -155,25 +153,25 @@ type live struct {
 	theme  theme
 	feed   *feed
 	past   *Past
-	story  *story // of the past, and going on
+	story  *story // from the past onwards
 	dialog *dialog
 	line   *line // nil while it is closed
 	esc    esc
-	unread bool // what was written last is not in the Commander's history yet
+	unread bool // the last message is not in the Commander's history yet
 	notice string
 	w, h   int
 
 	toast    fact
-	toastEnd time.Time // until then it is shown
+	toastEnd time.Time // end of its display
 
-	content  string // the frame as it was built last; bubbletea asks for it after every message
+	content  string // the last built frame; bubbletea requests it after every message
 	heights  [settleFrames]int
 	frames   int
 	pending  []string // lines to print above the frame
 	printing bool
-	retell   bool // what happened last is printed again: for who begins to look, and after the terminal was resized
+	retell   bool // print the recent events again: at the start, and after a resize of the terminal
 	stopping bool // the first Ctrl-C was pressed
-	leaving  bool // the second, too: the view clears its lines and ends, and only then is it told
+	leaving  bool // the second, too: the view clears its lines and ends, and is reported only then
 	ending   bool
 	done     bool
 }
@@ -200,20 +198,20 @@ func tick() tea.Cmd {
 	return tea.Tick(time.Second/frameRate, func(t time.Time) tea.Msg { return tickMsg(t) })
 }
 
-// Init starts the clock of the frames.
+// Init starts the frame clock.
 func (m *live) Init() tea.Cmd { return tick() }
 
-// View returns the frame that was built last.
+// View returns the last built frame.
 func (m *live) View() tea.View { return tea.NewView(m.content) }
 
-// Update takes a message.
+// Update handles a message.
 func (m *live) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmd tea.Cmd
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		if msg.Width > 0 && msg.Height > 0 {
 			if m.frames > 0 && (msg.Width != m.w || msg.Height != m.h) {
-				// The terminal has broken the frame's lines anew: nobody knows where they are now.
+				// The terminal has rewrapped the frame's lines: their position is unknown now.
 				m.retell, m.frames, cmd = true, 0, tea.ClearScreen
 			}
 			m.w, m.h = msg.Width, msg.Height
@@ -264,7 +262,7 @@ func errText(err error) string {
 	return s
 }
 
-// drain applies the events that came since the last frame and opens or closes the dialog accordingly.
+// drain applies the events since the last frame and opens or closes the dialog accordingly.
 func (m *live) drain() tea.Cmd {
 	for _, e := range m.feed.take() {
 		if e.Type == centurion.EventToast {
@@ -284,7 +282,7 @@ func (m *live) drain() tea.Cmd {
 	return m.nextDialog()
 }
 
-// lines are what the facts say above the frame.
+// lines are the lines of facts above the frame.
 func (m *live) lines(facts []fact) (lines []string) {
 	for _, f := range facts {
 		if !f.quiet {
@@ -390,7 +388,7 @@ func (m *live) answer(reply string) tea.Cmd {
 	}
 }
 
-// edit looks for the file of the plan, to open it.
+// edit looks up the file of the plan in order to open it.
 func (m *live) edit() tea.Cmd {
 	id := m.dialog.ask.ID
 	if m.o.PlanFile == nil {
@@ -403,7 +401,7 @@ func (m *live) edit() tea.Cmd {
 	}
 }
 
-// openEditor opens the plan in the person's editor, which has the terminal until it ends.
+// openEditor opens the plan in the person's editor, which owns the terminal until it ends.
 func (m *live) openEditor(msg planFileMsg) tea.Cmd {
 	id := msg.id
 	if m.dialog == nil || m.dialog.ask.ID != id {
@@ -418,8 +416,8 @@ func (m *live) openEditor(msg planFileMsg) tea.Cmd {
 	return tea.ExecProcess(cmd, func(err error) tea.Msg { return editedMsg{id, err} })
 }
 
-// editor is the command of the person's editor. Elsewhere than on Windows it is a line for the shell, as for git, so
-// that it can have arguments and quotes.
+// editor is the command of the person's editor. Except on Windows it is a line for the shell, as for git, so that it can contain
+// arguments and quotes.
 func editor(ctx context.Context, line, path string) *exec.Cmd {
 	if runtime.GOOS != "windows" {
 		return exec.CommandContext(ctx, "sh", "-c", cmp.Or(line, "vi")+` "$1"`, "sh", path)
@@ -432,7 +430,7 @@ func (m *live) edited(msg editedMsg) tea.Cmd {
 	if m.dialog == nil || m.dialog.ask.ID != msg.id {
 		return nil
 	}
-	m.dialog.since = m.o.Now() // keys typed into the editor's last moment decide nothing
+	m.dialog.since = m.o.Now() // late keys for the editor must not decide anything
 	if msg.err != nil {
 		m.dialog.err = fmt.Sprintf("the editor failed: %s", errText(msg.err))
 		return nil

@@ -13,7 +13,7 @@ func (m *live) refresh() {
 	if m.done {
 		return
 	}
-	if m.leaving { // who does not want to wait is left with a screen without a half-drawn view
+	if m.leaving { // an impatient person is not left with a half-drawn view
 		m.done = true
 		m.content = "stopped at once; the mission can be resumed\n"
 		return
@@ -36,7 +36,7 @@ func (m *live) refresh() {
 	m.content = strings.Join(lines, "\n")
 }
 
-// lastFrame is what stays on the screen. It ends in an empty line, which bubbletea clears when it leaves.
+// lastFrame is the frame that stays on the screen. It ends in an empty line, which bubbletea clears when it leaves.
 func (m *live) lastFrame() string {
 	b := m.story.board
 	if b.End == nil {
@@ -49,7 +49,7 @@ func (m *live) lastFrame() string {
 	return strings.Join(out, "\n") + "\n"
 }
 
-// tallest is the height of the tallest frame that was drawn last.
+// tallest is the height of the tallest recently drawn frame.
 func (m *live) tallest() int {
 	tallest := 0
 	for _, h := range m.heights {
@@ -58,8 +58,8 @@ func (m *live) tallest() int {
 	return tallest
 }
 
-// print moves lines above the frame: one batch at a time, because commands run side by side, and never more than there is
-// room for above the frame, because the terminal could not make room for them otherwise.
+// print moves lines above the frame: one batch at a time, because commands run concurrently, and never more than fit above the frame,
+// because otherwise the terminal could not make room for them.
 func (m *live) print() tea.Cmd {
 	if m.done {
 		return tea.Quit

@@ -8,18 +8,18 @@ import (
 	"centurion"
 )
 
-// maxPast is how many facts are kept to be shown again: more than the lines of a tall terminal.
+// maxPast limits the facts kept for showing again: more than the lines of a tall terminal.
 const maxPast = 200
 
-// Past is what happened in a mission before somebody looks at it. The zero Past is that of a mission that begins.
+// Past is the history of a mission before a view of it begins. The zero Past is for a new mission.
 type Past struct {
 	story story
-	facts []fact // the newest, oldest first
-	lines int    // of them that a view begins with
+	facts []fact // the newest facts, oldest first
+	lines int    // how many of them a view shows at its start
 }
 
-// NewPast returns the past of a mission with these caps on workers at once; 0 means the default. A view of it begins with as much of
-// what happened as fills the screen if tell is set, else with what happens next.
+// NewPast returns the past of a mission with these caps on parallel workers; 0 means the default. With tell, a view of it begins with a
+// screenful of past events, otherwise with the next event.
 func NewPast(slots, perAgent int, tell bool) *Past {
 	p := &Past{story: story{board: &Board{Slots: slots, PerAgent: perAgent}}}
 	if tell {
@@ -28,20 +28,20 @@ func NewPast(slots, perAgent int, tell bool) *Past {
 	return p
 }
 
-// plainPast is how many lines of the past a plain view begins with: a small terminal's screenful.
+// plainPast is the number of past lines at the start of a plain view: a small terminal's screenful.
 const plainPast = 20
 
-// Add takes an event that happened before. Events come in their order.
+// Add adds an earlier event. Call it in the order of the events.
 func (p *Past) Add(e centurion.Event) { p.keep(p.story.apply(e)) }
 
 func (p *Past) keep(facts []fact) {
 	p.facts = append(p.facts, facts...)
-	if n := len(p.facts) - maxPast; n > maxPast { // seldom, so that it costs nothing
+	if n := len(p.facts) - maxPast; n > maxPast { // rarely, so that it costs nothing
 		p.facts = append([]fact(nil), p.facts[n:]...)
 	}
 }
 
-// RunPlain is [RunPlain] of a mission with this past.
+// RunPlain is [RunPlain] for a mission with this past.
 func (p *Past) RunPlain(ctx context.Context, w io.Writer, events iter.Seq2[centurion.Event, error]) error {
 	for _, f := range p.facts[max(0, len(p.facts)-p.lines):] {
 		if _, err := io.WriteString(w, f.plainLine()+"\n"); err != nil {

@@ -15,9 +15,9 @@ import (
 	"centurion/text"
 )
 
-// RunPlain writes one line for each fact, without colour and without going back: for logs, pipes and screen readers. It
-// returns when the events end (see [UntilEnd]), when ctx does, or with the first error of either side. After the event
-// that ends the mission a closing summary follows.
+// RunPlain prints one line for each fact, without colour and cursor movements: for logs, pipes and screen readers. It returns when the
+// events end (see [UntilEnd]), when ctx does, or with the first error of either side. A summary follows the event that ends the
+// mission.
 func RunPlain(ctx context.Context, w io.Writer, events iter.Seq2[centurion.Event, error]) error {
 	return runPlain(ctx, w, &story{board: &Board{}}, events)
 }
@@ -37,7 +37,8 @@ func runPlain(ctx context.Context, w io.Writer, s *story, events iter.Seq2[centu
 	})
 }
 
-// writeEach writes what an event is shown as, if it is at all, until the events or ctx end, or with the first error of either side.
+// writeEach prints the representation of each event, if there is one, until the events or ctx end, or with the first error of either
+// side.
 func writeEach(ctx context.Context, w io.Writer, events iter.Seq2[centurion.Event, error], shown func(e centurion.Event) ([]byte, error)) error {
 	for e, err := range events {
 		if err != nil {
@@ -64,7 +65,7 @@ func outputError(err error) error {
 	return &centurion.Error{Op: "write output", Kind: centurion.KindDisk, Err: err, Hint: "check where the output goes"}
 }
 
-// plainLine is the fact on one line with the time of day.
+// plainLine is the fact in one line with the time of day.
 func (f fact) plainLine() string {
 	said := f.text
 	if f.foot != "" {
@@ -81,8 +82,8 @@ func (f fact) plainLine() string {
 	return line
 }
 
-// RunJSON writes one JSON object a line for every event, and nothing else: who wants no deltas leaves them out of the
-// events. It returns when the events end (see [UntilEnd]), when ctx does, or with the first error of either side.
+// RunJSON prints one JSON object per line for every event, and nothing else; to omit deltas, filter the events. It returns when the
+// events end (see [UntilEnd]), when ctx does, or with the first error of either side.
 func RunJSON(ctx context.Context, w io.Writer, events iter.Seq2[centurion.Event, error]) error {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -100,8 +101,7 @@ func RunJSON(ctx context.Context, w io.Writer, events iter.Seq2[centurion.Event,
 	})
 }
 
-// harmlessJSON writes the characters that JSON allows in strings and a terminal might obey as \u escapes: it means the
-// same to a program and is safe to look at.
+// harmlessJSON writes characters that a terminal might interpret as \u escapes: the JSON has the same meaning and is safe to display.
 func harmlessJSON(line []byte) []byte {
 	bad := func(r rune) bool { return r >= 0x7f && text.Unsafe(r) }
 	if !bytes.ContainsFunc(line, bad) {

@@ -14,9 +14,9 @@ import (
 	"centurion/text"
 )
 
-// toastFact is a notice in passing as a line.
+// toastFact converts a toast to a fact.
 func toastFact(e centurion.Event) fact {
-	d, _ := event.Decode[toast.Toast](e) // of another form: an empty line says so little as nothing
+	d, _ := event.Decode[toast.Toast](e) // for unknown data the line is empty
 	lines := text.CleanLines(d.Message)
 	if title := text.Clean(d.Title); title != "" && title != strings.Join(lines, " ") {
 		lines = append([]string{title}, lines...)
@@ -36,13 +36,13 @@ func toastTone(v toast.Variant) tone {
 	return dim
 }
 
-// toastSpan is how long the live view shows a notice.
+// toastSpan is how long the live view shows a toast.
 func toastSpan(e centurion.Event) time.Duration {
 	d, _ := event.Decode[toast.Toast](e)
 	return time.Duration(cmp.Or(max(0, d.Duration), 5000)) * time.Millisecond
 }
 
-// Progress writes the snapshots of a session as a table, one line a step.
+// Progress prints the snapshots of a session as a table, one line per step.
 //
 //	STEP  TODO  RUNNING  TOKENS     COST  ELAPSED
 //	   1   0/6        0   2.1k  $0.0120       4s
@@ -61,7 +61,7 @@ func Progress(w io.Writer, all []progress.Snapshot, o ShowOptions) error {
 	return p.flush(w)
 }
 
-// Notices writes one line for each notice, in the order given.
+// Notices prints one line for each notice, in the order given.
 func Notices(w io.Writer, all []centurion.Event, o ShowOptions) error {
 	o = o.defaults()
 	p := page{theme: theme{o.Color}, w: o.Width}

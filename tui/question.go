@@ -8,7 +8,7 @@ import (
 	"centurion/text"
 )
 
-// choose moves between the choices of a question, and reports whether the key was meant for that.
+// choose moves between the choices of a question, and reports whether the key was for that.
 func (d *dialog) choose(name string) bool {
 	n := len(d.ask.Choices())
 	if n == 0 || len(d.input.text) > 0 || name != "up" && name != "down" {
@@ -22,12 +22,11 @@ func (d *dialog) choose(name string) bool {
 	default:
 		d.choice--
 	}
-	d.offset = d.lead + d.choice - 1 // render stops at the end
+	d.offset = d.lead + d.choice - 1 // render limits it to the end
 	return true
 }
 
-// questionKey handles a key of a question other than one that moves. A number that no choice has is no answer: the person has
-// mistyped, and is asked again.
+// questionKey handles other keys of a question. A number without a choice is a typing mistake, and the person is asked again.
 func (d *dialog) questionKey(name, text string) (action, string) {
 	if name != "enter" {
 		d.input.key(name, text)

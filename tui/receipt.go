@@ -10,7 +10,7 @@ import (
 	"centurion/text"
 )
 
-// receipt is a line for one run of a check: when it was, how it ended, what it is worth, and which of several it is.
+// receipt is a line for one run of a check: time, result, grade, and which of several runs it is.
 func (p *page) receipt(r centurion.Receipt, run string, o ShowOptions) {
 	mark, c, how := "✓", good, text.Took(time.Duration(r.Millis)*time.Millisecond)
 	switch {
@@ -29,7 +29,7 @@ func (p *page) receipt(r centurion.Receipt, run string, o ShowOptions) {
 	p.line(p.theme.paint(c, mark) + " " + text.Fit(when+text.Dots(how, run, checkedWhat(r))+" "+text.Escape(r.Command), p.w-2))
 }
 
-// runOf says which of the runs of a check for the same thing a receipt is of; nothing of the only one.
+// runOf describes which of the runs of a check for the same subject a receipt is; "" for the only one.
 func runOf(all []centurion.Receipt, i int) string {
 	at, n := 0, 0
 	for k, r := range all {
@@ -46,8 +46,8 @@ func runOf(all []centurion.Receipt, i int) string {
 	return fmt.Sprintf("run %d of %d", at, n)
 }
 
-// checkedWhat says what a check was run for: an item, the finished work at the end, or the mission's branch after a merge, which need not be
-// green before all is there that the check asks for.
+// checkedWhat describes the subject of a check: an item, the finished work at the end, or the mission's branch after a merge, when
+// other items may still be missing.
 func checkedWhat(r centurion.Receipt) string {
 	switch {
 	case r.Early:
@@ -58,7 +58,7 @@ func checkedWhat(r centurion.Receipt) string {
 	return cmp.Or(text.Clean(r.Item), "mission")
 }
 
-// doubt is what the checks of a completed task are worth, in a word, where that is too little.
+// doubt describes the checks of a completed task if they prove too little.
 func (o ShowOptions) doubt(t centurion.Task) string {
 	if t.Status != centurion.TaskCompleted {
 		return ""
@@ -66,8 +66,8 @@ func (o ShowOptions) doubt(t centurion.Task) string {
 	return o.Doubt[t.ID]
 }
 
-// Doubts tells, by task, what the newest receipts of its commands are worth where that is too little: unproven or flaky. The receipts
-// are those of a mission, oldest first.
+// Doubts describes, by task, the newest receipts of its commands if they prove too little: unproven or flaky. The receipts are those of
+// a mission, oldest first.
 func Doubts(receipts []centurion.Receipt) map[string]string {
 	out := map[string]string{}
 	seen := map[[2]string]bool{}
@@ -84,7 +84,7 @@ func Doubts(receipts []centurion.Receipt) map[string]string {
 	return out
 }
 
-// doubtful is what a green check is worth, where that is too little.
+// doubtful describes a passed check that proves too little.
 func doubtful(r centurion.Receipt) string {
 	if !r.Passed || r.Proof == "" || r.Proof.Solid() {
 		return ""

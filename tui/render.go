@@ -14,10 +14,10 @@ import (
 	"centurion/text"
 )
 
-// minWidth is the narrowest terminal that is drawn for; on a narrower one lines are cut.
+// minWidth is the smallest supported terminal width; on narrower ones lines are cut.
 const minWidth = 20
 
-// lines renders a fact for the scrollback of a terminal that is w cells wide.
+// lines renders a fact for the scrollback of a terminal w cells wide.
 func (f fact) lines(t theme, w int) []string {
 	w = max(w, minWidth)
 	if f.foot != "" {
@@ -67,10 +67,10 @@ func (f fact) lines(t theme, w int) []string {
 	return out
 }
 
-// isSpeech reports whether the fact is what somebody said, which is shown in full instead of cut to a line.
+// isSpeech reports whether the fact is a quotation, which is shown in full instead of in one line.
 func (f fact) isSpeech() bool { return f.mark == "◇" || f.mark == "›" }
 
-// headLine is who, text and detail in at most w cells; the detail gives way first.
+// headLine is who, text and detail in at most w cells; the detail is shortened first.
 func (f fact) headLine(t theme, w int) string {
 	var b strings.Builder
 	left := w
@@ -98,12 +98,12 @@ func (f fact) headLine(t theme, w int) string {
 
 // wrapAfter wraps s so that its first line leaves indent cells free.
 func wrapAfter(s string, indent, w int) (first string, rest []string) {
-	const filler = "\u2007" // a space that no wrapping breaks at
+	const filler = "\u2007" // a space without a line break opportunity
 	lines := text.Wrap(strings.Repeat(filler, indent)+s, w)
 	return strings.TrimLeft(lines[0], filler), lines[1:]
 }
 
-// block draws what a child said inside a border:
+// block draws the answer of a child inside a border:
 //
 //	┌─ worker T2 · Enforce the limits
 //	│ What it said.
@@ -133,7 +133,7 @@ func (f fact) block(t theme, w int) []string {
 	return append(out, prefix+t.paint(accent, "└─ ")+t.paint(f.tone, text.Fit(f.foot, room)))
 }
 
-// summary says how the mission ended, what it cost and what to do next.
+// summary describes how the mission ended, its cost and the next command.
 func summary(b *Board, t theme) []string {
 	mark := map[centurion.MissionStatus]string{centurion.MissionCompleted: "✓", centurion.MissionFailed: "✗",
 		centurion.MissionPaused: "‖", centurion.MissionBlocked: "!", centurion.MissionCancelled: "−"}[b.Status]
@@ -168,7 +168,7 @@ func summary(b *Board, t theme) []string {
 	out = append(out, "  "+t.paint(dim, text.Dots(todoText(b.Todo), proofText(b, end), taskText(end.Tasks, b))))
 	for _, a := range b.Asks {
 		if b.Status != centurion.MissionPaused && b.Status != centurion.MissionBlocked {
-			break // nobody waits for the answer any more
+			break // no one waits for the answer any more
 		}
 		out = append(out, "  "+t.paint(warn, "? ")+text.Dots(askTitle(a), "`"+askCommand(a)+"`"))
 	}
@@ -208,7 +208,7 @@ func todoText(t event.TodoCounts) string {
 	return s
 }
 
-// proofText says how many items are shown to be done, and which of them by a review alone.
+// proofText describes how many items are proven, and which of them only by a review.
 func proofText(b *Board, e *view.Fact) string {
 	if e.Verified == 0 && e.Unverified == 0 {
 		if b.Status == centurion.MissionCompleted {
@@ -254,7 +254,7 @@ func provenWords(e *view.Fact) string {
 	return strings.Join(words, ", ")
 }
 
-// taskText counts tasks by state, from the end's own figures or, without them, from the board.
+// taskText counts tasks by status, from the figures of the end or, without them, from the board.
 func taskText(tasks map[string]int, b *Board) string {
 	if len(tasks) == 0 {
 		tasks = map[string]int{}
@@ -301,7 +301,7 @@ func nextStep(b *Board) string {
 	return ""
 }
 
-// answerFirst is what comes before the resume of a mission with open questions.
+// answerFirst is the advice before resuming a mission with open questions.
 func answerFirst(asks []*Ask) string {
 	var open []*Ask
 	for _, a := range asks {
@@ -335,5 +335,5 @@ func askCommand(a *Ask) string {
 	return "centurion approve " + text.Escape(a.ID)
 }
 
-// rule is the line between what happened and what happens now.
+// rule is the line between past events and the current state.
 func rule(t theme, w int) string { return t.paint(dim, strings.Repeat("─", w)) }

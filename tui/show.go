@@ -14,22 +14,22 @@ import (
 	"centurion/text"
 )
 
-// ShowOptions say how the boards of the one-shot commands are drawn.
+// ShowOptions are the options of the boards of one-shot commands.
 type ShowOptions struct {
 	Color    bool
 	Width    int               // cells; default 100
-	Now      time.Time         // ages are counted from it; default the present
-	Slots    int               // workers at once; default 50
-	PerAgent int               // of one agent; default 10
+	Now      time.Time         // the reference for ages; default now
+	Slots    int               // parallel workers; default 50
+	PerAgent int               // per agent; default 10
 	Asking   map[string]bool   // tasks with an open question to the person, by id
 	NeedsYou map[string]bool   // missions with an open ask, by id
-	Doubt    map[string]string // what the checks of a task are worth where that is too little, by its id; see [Doubts]
-	Most     int               // tasks named of each group; default all
-	IDs      bool              // tasks: add ids, for the commands that take one
-	Full     bool              // show: tool outputs and texts whole instead of their first lines
-	Prompt   bool              // show: a session's system prompt whole
+	Doubt    map[string]string // doubts about the checks of tasks, by id; see [Doubts]
+	Most     int               // maximum tasks named in each group; default all
+	IDs      bool              // tasks: include ids, for commands that take one
+	Full     bool              // show: complete tool outputs and texts instead of their first lines
+	Prompt   bool              // show: complete system prompt of a session
 
-	whole bool // the list is part of something shown whole: groups without a task are left out
+	whole bool // the list is part of a Show: groups without a task are omitted
 }
 
 func (o ShowOptions) defaults() ShowOptions {
@@ -40,7 +40,7 @@ func (o ShowOptions) defaults() ShowOptions {
 	return o
 }
 
-// page collects lines and writes them at once.
+// page collects lines and prints them at once.
 type page struct {
 	strings.Builder
 	theme theme
@@ -56,10 +56,10 @@ func (p *page) flush(w io.Writer) error {
 	return nil
 }
 
-// needsYou stands in place of the state of a mission that waits for a person's answer.
+// needsYou replaces the status of a mission that waits for a person's answer.
 const needsYou = "needs you"
 
-// Missions writes one line for each mission, in the order given.
+// Missions prints one line for each mission, in the order given.
 func Missions(w io.Writer, missions []centurion.Mission, o ShowOptions) error {
 	o = o.defaults()
 	p := page{theme: theme{o.Color}, w: o.Width}
@@ -93,8 +93,8 @@ func Missions(w io.Writer, missions []centurion.Mission, o ShowOptions) error {
 	return p.flush(w)
 }
 
-// Tasks writes the consolidated list of a mission's tasks: how many run and how many of all are completed, what runs, what is
-// queued or waits, the slots, then what has ended.
+// Tasks prints the consolidated list of a mission's tasks: the numbers of running and completed tasks, running ones, queued or waiting
+// ones, the slots, and ended ones.
 //
 //	Running (2): [1/5]
 //	⚡ Enforce the limits (worker) - 12s ← NEW
@@ -119,8 +119,8 @@ func Tasks(w io.Writer, tasks []centurion.Task, o ShowOptions) error {
 	return p.flush(w)
 }
 
-// reasons gives the tasks of a list what they say in place of their own reason: that one needs the person, and which other task has
-// gone on with one that is blocked or failed.
+// reasons replaces the reasons of some tasks in a list: for one that needs the person, and for a blocked or failed one that another
+// task continues.
 func reasons(l toast.List) toast.List {
 	l.Tasks = slices.Clone(l.Tasks)
 	titles := map[string]string{}
@@ -154,7 +154,7 @@ func (p *page) group(g toast.Group, o ShowOptions) {
 		switch g.Name {
 		case "Running":
 			sign, c = g.Mark, plain
-		case "Waiting", "Continued", "Reverted": // which a task may be in whatever state it is recorded in
+		case "Waiting", "Continued", "Reverted": // independent of the task's status
 			sign, c = g.Mark, dim
 		}
 		p.task(t, p.theme.paint(c, sign), o)
@@ -196,7 +196,7 @@ func (p *page) task(t centurion.Task, mark string, o ShowOptions) {
 	room := max(10, o.Width-text.Width(mark)-1-text.Width(tail)-text.Width(detail), min(o.Width/3, o.Width-text.Width(mark)-1-text.Width(tail)))
 	line := mark + " " + text.Fit(text.Clean(t.Title), room) + tail
 	if left := o.Width - text.Width(line); detail != "" && (left >= 8 || o.IDs) {
-		if !o.IDs { // an id is for copying and is never cut
+		if !o.IDs { // an id is for copying and never shortened
 			detail = text.Fit(detail, left)
 		}
 		line += p.theme.paint(dim, detail)
@@ -204,7 +204,7 @@ func (p *page) task(t centurion.Task, mark string, o ShowOptions) {
 	p.line(line)
 }
 
-// shortName is what people call a task, where that is not its id.
+// shortName is the name of a task, if it is not its id.
 func shortName(t centurion.Task) []string {
 	if name := t.Name(); name != t.ID {
 		return []string{text.Clean(name)}
@@ -212,8 +212,7 @@ func shortName(t centurion.Task) []string {
 	return nil
 }
 
-// taskTime is how long a task that has ended was worked on, where that is known: what its mission stood still in between is no
-// time of its. Of any other it is its age.
+// taskTime is the working time of an ended task, if known, without pauses of its mission. For any other task it is its age.
 func taskTime(t centurion.Task, now time.Time) time.Duration {
 	if t.Status.Ended() && t.ElapsedMS > 0 {
 		return time.Duration(t.ElapsedMS) * time.Millisecond
@@ -221,7 +220,7 @@ func taskTime(t centurion.Task, now time.Time) time.Duration {
 	return toast.Age(t, now)
 }
 
-// Shown is one thing whole: a mission, a task or a session, with what belongs to it. What is nil or empty is left out.
+// Shown is a complete mission, task or session with related data. Nil or empty parts are omitted.
 type Shown struct {
 	Mission  *centurion.Mission
 	Task     *centurion.Task
@@ -229,12 +228,12 @@ type Shown struct {
 	Tasks    []centurion.Task
 	Receipts []centurion.Receipt
 	Messages []centurion.Message // of the session, with their parts
-	Own      centurion.Spent     // what the session has used up itself
-	Total    centurion.Spent     // and with its children
-	Sessions []centurion.Session // of the mission or the task, to tell which talk to another model than they were given
+	Own      centurion.Spent     // usage of the session itself
+	Total    centurion.Spent     // including its children
+	Sessions []centurion.Session // of the mission or the task, to find those with another model than their own
 }
 
-// Show writes one thing whole.
+// Show prints a Shown.
 func Show(w io.Writer, s Shown, o ShowOptions) error {
 	o = o.defaults()
 	p := page{theme: theme{o.Color}, w: o.Width}
@@ -288,7 +287,7 @@ func Show(w io.Writer, s Shown, o ShowOptions) error {
 	return p.flush(w)
 }
 
-// spentTime is how long something was worked on, or "" where that is not known.
+// spentTime is the working time, or "" if it is unknown.
 func spentTime(s centurion.Spent) string {
 	if s.ElapsedMS == 0 {
 		return ""
@@ -296,17 +295,17 @@ func spentTime(s centurion.Spent) string {
 	return text.Took(time.Duration(s.ElapsedMS) * time.Millisecond)
 }
 
-// changed tells the model of a session that talks to another one than it was given.
+// changed shows the model of a session that uses another one than its own.
 func (p *page) changed(c centurion.Session) {
 	if own := c.Metadata.OwnModel; own != nil && c.Model != nil {
 		p.field("model", text.Clean(c.Model.Provider+"/"+c.Model.ID+" instead of "+c.Own().String()+" for "+c.Agent+" "+c.Metadata.Address))
 	}
 }
 
-// maxGoal is how many lines of a goal a mission's page begins with.
+// maxGoal limits the lines of a goal at the top of a mission's page.
 const maxGoal = 3
 
-// goalHead returns the first lines of a goal, wrapped, and how many there are beside them.
+// goalHead returns the first wrapped lines of a goal, and the number of further ones.
 func goalHead(goal string, w int) (lines []string, more int) {
 	for _, l := range text.CleanLines(goal) {
 		if l = text.Clean(l); l != "" {
@@ -352,7 +351,7 @@ func (p *page) mission(m *centurion.Mission, o ShowOptions) {
 		}
 	}
 	if m.Status.Ended() {
-		defer func() { // last, because it is what a person wants to read
+		defer func() { // at the end, because it matters most
 			for _, l := range text.CleanLines(m.Summary) {
 				for _, l := range text.Wrap(l, o.Width-2) {
 					p.line("  " + l)
@@ -374,7 +373,7 @@ func (p *page) mission(m *centurion.Mission, o ShowOptions) {
 	p.field("reserved", reserved(m))
 }
 
-// aside tells of files that git ignores, a line for each directory: they are in no merge. A path is for copying and is never broken.
+// aside lists git-ignored files, one line per directory: no merge includes them. A path is for copying and never broken.
 func (p *page) aside(all []centurion.Aside) {
 	for _, a := range all {
 		p.line("  " + p.theme.paint(dim, text.Pad("aside", 8)) + "  " + text.Clean(a.String()))
@@ -417,7 +416,7 @@ func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
 	}
 }
 
-// outsideWords names the files that a task has changed although the plan does not give them to its item.
+// outsideWords names the files that a task has changed outside its item's plan.
 func outsideWords(t *centurion.Task) string {
 	if len(t.Outside) == 0 {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"centurion/text"
 )
 
-// message writes a message with its tool calls as nested blocks.
+// message prints a message with its tool calls as nested blocks.
 func (p *page) message(m centurion.Message, o ShowOptions) {
 	who, c := text.Clean(m.Agent), roleTone(m.Agent)
 	if m.Role == centurion.RoleUser {
@@ -70,7 +70,7 @@ func (p *page) text(s string, c tone, o ShowOptions) {
 	}
 }
 
-// fenced is the fence of the block of code that goes on after a line, or "" outside of one. In is the same before the line.
+// fenced is the fence of the code block that continues after a line, or "" outside of one. in is the same before the line.
 func fenced(in, line string) string {
 	line = strings.TrimSpace(line)
 	switch ticks := line[:len(line)-len(strings.TrimLeft(line, "`"))]; {

@@ -13,35 +13,35 @@ import (
 	"centurion/text"
 )
 
-// fact is one thing that happened, told once. The live view prints it above its frame, the plain view as a line.
+// fact is one event to show. The live view prints it above its frame, the plain view as a line.
 type fact struct {
 	at     time.Time
 	mark   string
-	tone   tone // of the mark
+	tone   tone // tone of the mark
 	agent  string
 	who    string // "worker T2"
 	text   string
-	detail string   // said more quietly
-	body   []string // lines that belong to it
-	foot   string   // closes the block that a body stands in
-	depth  int      // of the worker that it is about: 0 for one that the Commander started
+	detail string   // shown less prominently
+	body   []string // further lines
+	foot   string   // closes the block of the body
+	depth  int      // of its worker: 0 for one started by the Commander
 	quiet  bool     // the live view shows it in its frame instead
-	whole  bool     // the text is shown in full instead of cut to a line
+	whole  bool     // the text is shown in full instead of in one line
 }
 
-// story applies events to a board and tells what is worth telling of them.
+// story applies events to a board and converts relevant ones to facts.
 type story struct {
 	board *Board
 	asked map[string]*Ask
-	done  int               // items done when the todo list was last told of
-	level int               // the level that was last told
+	done  int               // done items at the last report of the todo list
+	level int               // the last reported level
 	began bool              // the goal was seen as the mission's first message
-	based bool              // what the work starts from was told
-	said  map[string]string // by session: its newest answer that was told
-	early map[string]bool   // checks of the mission of which was told that they are not green yet
+	based bool              // the base of the work was reported
+	said  map[string]string // the newest reported answer, by session
+	early map[string]bool   // checks of the mission reported as not passing yet
 }
 
-// Limits of what is quoted from a worker. The whole of it is one `centurion show` away.
+// Limits of quotations from a worker. `centurion show` prints the whole.
 const (
 	maxSaid       = 12  // lines of an answer
 	maxTail       = 4   // lines of a failed check's output
@@ -49,7 +49,7 @@ const (
 )
 
 func (s *story) apply(e centurion.Event) []fact {
-	if e.Type == centurion.EventToast { // it follows from facts that the board has already
+	if e.Type == centurion.EventToast { // it follows from facts that the board already has
 		return []fact{toastFact(e)}
 	}
 	p, ours := s.board.Apply(e)
@@ -111,7 +111,7 @@ func (s *story) mission(e centurion.Event, p view.Fact) []fact {
 	return nil
 }
 
-// baseText says what the work of a mission starts from: "HEAD 1a2b3c4 with 3 uncommitted files".
+// baseText describes the base of a mission's work: "HEAD 1a2b3c4 with 3 uncommitted files".
 func baseText(b centurion.Base) string {
 	head := b.Head
 	if len(head) > 7 {
@@ -124,7 +124,7 @@ func baseText(b centurion.Base) string {
 	return text.Clean(said + b.Uncommitted())
 }
 
-// budgetText says which limit was reached.
+// budgetText describes which limit was reached.
 func budgetText(p view.Fact) string {
 	if p.Limit == "" {
 		return ""
@@ -132,7 +132,7 @@ func budgetText(p view.Fact) string {
 	return fmt.Sprintf("%s of %s (--%s)", text.Limit(p.Limit, p.Spent), text.Limit(p.Limit, p.Max), strings.ReplaceAll(text.Clean(p.Limit), "_", "-"))
 }
 
-// levelFrom says who a level is from, where it is not the Commander's own assessment.
+// levelFrom describes the source of a level that is not the Commander's own assessment.
 func levelFrom(from string) string {
 	switch from {
 	case centurion.LevelByPerson:
@@ -155,7 +155,7 @@ func levelText(level int) string {
 	return ""
 }
 
-// plan tells a plan that is new, or another one than it was, by its waves.
+// plan shows a new or changed plan by its waves.
 func (s *story) plan(p view.Fact) []fact {
 	if len(p.Items) == 0 {
 		return nil
@@ -222,7 +222,7 @@ func (s *story) task(e centurion.Event, p view.Fact) []fact {
 	return []fact{f}
 }
 
-// taskEnd makes f the block that tells what a child said and how it ended.
+// taskEnd makes f the block with a child's answer and how it ended.
 func (s *story) taskEnd(f *fact, t *Task, p view.Fact) {
 	f.text = t.Title
 	if t.Said != "" {
@@ -245,12 +245,12 @@ func (s *story) taskEnd(f *fact, t *Task, p view.Fact) {
 	f.foot = text.Dots(verb+age, cost, files, why(t))
 }
 
-// depth is how many workers stand above the one with this address: 0/3 was started by the Commander, 0/3/1 by 0/3.
+// depth is the number of workers above the one with this address: 0/3 was started by the Commander, 0/3/1 by 0/3.
 func depth(address string) int {
 	return max(0, len(strings.FieldsFunc(address, func(r rune) bool { return r == '/' }))-2)
 }
 
-// clip keeps the first n lines and says how many were left out.
+// clip keeps the first n lines and adds the number of omitted ones.
 func clip(lines []string, n int) []string {
 	if len(lines) <= n {
 		return lines
@@ -260,7 +260,7 @@ func clip(lines []string, n int) []string {
 
 func tail(lines []string, n int) []string { return lines[max(0, len(lines)-n):] }
 
-// shownTools are the Commander's own tool calls that change something and are not told otherwise.
+// shownTools are the Commander's own modifying tool calls that are not reported otherwise.
 var shownTools = [...]string{"write", "edit", "bash"}
 
 func (s *story) session(e centurion.Event, p view.Fact) []fact {
@@ -274,7 +274,7 @@ func (s *story) session(e centurion.Event, p view.Fact) []fact {
 		}
 	case centurion.EventMessageCreated:
 		if t := text.Clean(p.Text); p.Origin == string(centurion.OriginPerson) && t != "" {
-			if root && !s.began && b.IsGoal(t) { // it is what the mission began with
+			if root && !s.began && b.IsGoal(t) { // the mission's first message
 				s.began = true
 				return nil
 			}
@@ -316,7 +316,7 @@ func (s *story) session(e centurion.Event, p view.Fact) []fact {
 	return nil
 }
 
-// isNew reports whether an answer was not told yet: it can come with its part and again with its message.
+// isNew reports whether an answer was not reported yet: it can come with its part and again with its message.
 func (s *story) isNew(e centurion.Event, p view.Fact, lines []string) bool {
 	text := strings.Join(lines, "\n")
 	if text == "" || p.Type == string(centurion.PartReasoning) || s.said[e.Session] == text {
@@ -329,7 +329,7 @@ func (s *story) isNew(e centurion.Event, p view.Fact, lines []string) bool {
 	return true
 }
 
-// who names the worker that an event is about.
+// who names the worker of an event.
 func (s *story) who(e centurion.Event) string { return s.name(e.Session, e.Task) }
 
 func (s *story) name(session, task string) string {
@@ -348,7 +348,7 @@ func (*story) cleanAll(in []string) []string {
 	return out
 }
 
-// mergeDetail says where something was merged to, and how much. The mission's own branch needs no name.
+// mergeDetail describes the target and size of a merge. The mission's own branch is not named.
 func mergeDetail(p view.Fact) string {
 	branch := ""
 	if p.Person {

@@ -8,7 +8,7 @@ import (
 	"centurion"
 )
 
-// tone is what a colour means. The sixteen colours of the terminal are used, so that the person's own theme holds.
+// tone is the meaning of a colour. Only the terminal's sixteen colours are used, so that the person's theme applies.
 type tone int
 
 const (
@@ -24,7 +24,7 @@ const (
 	reviewer
 )
 
-// theme paints. The zero theme writes no escape sequence at all.
+// theme paints text. The zero theme writes no escape sequences.
 type theme struct{ color bool }
 
 func (t theme) paint(c tone, s string) string {
@@ -55,7 +55,7 @@ func (t theme) paint(c tone, s string) string {
 	return st.Render(s)
 }
 
-// roleTone is the accent of a role; agents of a person's own have none.
+// roleTone is the accent of a role; custom agents have none.
 func roleTone(agent string) tone {
 	switch strings.ToLower(agent) {
 	case "commander":
@@ -70,7 +70,7 @@ func roleTone(agent string) tone {
 	return strong
 }
 
-// taskMark is one narrow character for a task's state, and its tone.
+// taskMark is a narrow character for a task's status, with its tone.
 func taskMark(s centurion.TaskStatus) (string, tone) {
 	look, ok := map[centurion.TaskStatus]struct {
 		mark string

@@ -12,10 +12,10 @@ import (
 	"centurion/text"
 )
 
-// maxChanged is how many changed files of a mission are named.
+// maxChanged limits the named changed files of a mission.
 const maxChanged = 20
 
-// changedFiles names what the tasks of a mission have changed, each file once.
+// changedFiles names the files changed by the tasks of a mission, each once.
 func changedFiles(tasks []centurion.Task) string {
 	var all []string
 	for _, t := range tasks {
@@ -31,8 +31,7 @@ func changedFiles(tasks []centurion.Task) string {
 	return strings.Join(all, " ")
 }
 
-// errorLine says in a person's words how a message ended, where that was no failure: its turn was stopped, or a question waits
-// for its answer.
+// errorLine describes how a message ended without a failure: its turn was stopped, or a question waits for its answer.
 func errorLine(e *centurion.MessageError) (string, tone) {
 	text := e.Data.Message
 	switch {
@@ -46,13 +45,12 @@ func errorLine(e *centurion.MessageError) (string, tone) {
 	return "stopped: " + text, warn
 }
 
-// waitsForAnswer reports whether what ended a session's work is a question to the person, which names how it is answered.
+// waitsForAnswer reports whether a session's work ended with a question to the person, which names the command for the answer.
 func waitsForAnswer(text string) bool {
 	return strings.Contains(text, "(centurion answer que_") || strings.HasSuffix(text, "(centurion asks)")
 }
 
-// askedBy is what a call asks of somebody else, on one line: a question to the person, or the prompt of a child. It is empty
-// for other tools.
+// askedBy is the request in a call in one line: a question to the person, or the prompt of a child. It is empty for other tools.
 func askedBy(tool string, input json.RawMessage) string {
 	var in struct {
 		Question string   `json:"question"`
@@ -80,7 +78,7 @@ func askedBy(tool string, input json.RawMessage) string {
 	return strings.Join(strings.Fields(text.Clean(centurion.Clip(said, 1000))), " ")
 }
 
-// branched says what a conversation was taken back to, or what it is a copy of.
+// branched describes the message to which a conversation was rewound, or the original of a fork.
 func branched(typ centurion.EventType, data json.RawMessage) string {
 	if typ == centurion.EventForked {
 		v := decoded[event.ForkedData](data)
@@ -94,10 +92,10 @@ func branched(typ centurion.EventType, data json.RawMessage) string {
 	return said
 }
 
-// escapes are the characters that JSON writes in another way than a person does.
+// escapes matches characters that JSON writes differently than people.
 var escapes = regexp.MustCompile(`\\(?:u00(?:3[cCeE]|26)|.)`)
 
-// plainJSON writes <, > and & in JSON as themselves.
+// plainJSON writes <, > and & in JSON unescaped.
 func plainJSON(b []byte) string {
 	return string(escapes.ReplaceAllFunc(b, func(e []byte) []byte {
 		switch strings.ToLower(string(e)) {
@@ -112,7 +110,7 @@ func plainJSON(b []byte) string {
 	}))
 }
 
-// askedLines is the question of a call of ask_user whole, each of its choices on a line of its own; nothing for any other call.
+// askedLines is the complete question of an ask_user call, with each choice on its own line; nil for other calls.
 func askedLines(tool string, input json.RawMessage, w int) []string {
 	var in struct {
 		Question string   `json:"question"`

@@ -11,15 +11,15 @@ import (
 	"centurion/text"
 )
 
-// Branches is everything that was said in a session, to be drawn as a tree.
+// Branches is all messages of a session, to be drawn as a tree.
 type Branches struct {
 	Session  centurion.Session
-	Messages []centurion.Message // with their parts, in the order in which they were stored
+	Messages []centurion.Message // with their parts, in the order they were stored
 	Leaf     string              // the newest message of the current line
 }
 
-// Tree writes the messages of a session, one a line: who said what, with its marks. Where a conversation was taken back and
-// went on otherwise it branches; the current line is the last branch and ends with «◀ here».
+// Tree prints the messages of a session, one per line: the speaker, the text, and its marks. It branches where a conversation was
+// rewound and continued differently; the current line is the last branch and ends with "◀ here".
 //
 //	msg_01… you        build it
 //	├─ msg_02… commander  I do it this way  [before-rewind-1]
@@ -38,10 +38,10 @@ func Tree(w io.Writer, b Branches, o ShowOptions) error {
 	return p.flush(w)
 }
 
-// tree knows what stands under each message.
+// tree has the successors of each message.
 type tree struct {
 	b     Branches
-	under map[string][]*centurion.Message // by id; "" for what stands under nothing
+	under map[string][]*centurion.Message // by id; "" for those without a predecessor
 	marks map[string][]string
 	line  map[string]bool // the messages of the current line
 	who   int             // cells of the longest name
@@ -82,8 +82,8 @@ func newTree(b Branches) tree {
 	return t
 }
 
-// draw writes messages that stand under the same one, with what stands under them. A line without branches goes straight
-// down, so that only branches move to the right.
+// draw prints messages with the same predecessor, and their successors. A line without branches goes straight down, so that only
+// branches move to the right.
 func (t tree) draw(p *page, found []*centurion.Message, lead string) {
 	for len(found) == 1 {
 		t.message(p, found[0], lead)
@@ -116,7 +116,7 @@ func (t tree) message(p *page, m *centurion.Message, lead string) {
 	p.line(p.theme.paint(dim, lead) + m.ID + " " + text.Pad(speaker(m), t.who) + "  " + words + p.theme.paint(strong, tail))
 }
 
-// speaker says in a word who a message is from.
+// speaker names the author of a message in one word.
 func speaker(m *centurion.Message) string {
 	if m.Role == centurion.RoleAssistant {
 		return cmp.Or(text.Clean(m.Agent), string(m.Role))
@@ -130,7 +130,7 @@ func speaker(m *centurion.Message) string {
 	return "you"
 }
 
-// MessageWords returns the first words of a message, or what it does if it says nothing, in at most so many cells.
+// MessageWords returns the first words of a message, or its calls if it has no text, in at most that many cells.
 func MessageWords(m centurion.Message, cells int) string {
 	var calls []string
 	for _, p := range m.Parts {

@@ -8,25 +8,25 @@ import (
 	"centurion/text"
 )
 
-// Waits tells of asks that wait for a person, for whoever reads events as JSON lines and would not see them there.
+// Waits reports open asks to readers of JSON lines, who would overlook them there.
 type Waits struct {
 	say   func(line string)
 	story story
 	seen  int64
 }
 
-// NewWaits returns one that says each ask in a line: who asks what, and the command that answers it.
+// NewWaits returns one that reports each ask in a line: the agent, the question, and the command for the answer.
 func NewWaits(say func(line string)) *Waits {
 	return &Waits{say: say, story: story{board: &Board{}}}
 }
 
-// Before takes in an event that happened before, of which nothing is said.
+// Before takes in an earlier event without reporting it.
 func (w *Waits) Before(e centurion.Event) {
 	w.story.apply(e)
 	w.seen = max(w.seen, e.Seq)
 }
 
-// Open says the asks that were left open by what happened before. With questions those of ask_user alone: they outlive the host that asked.
+// Open reports the asks left open by earlier events. With questions, only those of ask_user: they outlive the host that asked.
 func (w *Waits) Open(questions bool) {
 	for _, a := range w.story.board.Asks {
 		if questions && a.Type != "question" {
@@ -36,7 +36,7 @@ func (w *Waits) Open(questions bool) {
 	}
 }
 
-// Through yields events as they are, and says each new ask that comes by.
+// Through yields events unchanged, and reports each new ask.
 func (w *Waits) Through(events iter.Seq2[centurion.Event, error]) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		for e, err := range events {
@@ -52,7 +52,7 @@ func (w *Waits) Through(events iter.Seq2[centurion.Event, error]) iter.Seq2[cent
 	}
 }
 
-// tell says the last of an ask's facts; those before it are the plan that it is about.
+// tell reports the last of an ask's facts; those before it are its plan.
 func (w *Waits) tell(facts []fact) {
 	if len(facts) == 0 {
 		return

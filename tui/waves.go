@@ -7,7 +7,7 @@ import (
 	"centurion/event/view"
 )
 
-// A view shows what the events of its mission tell.
+// The types of a view's data.
 type (
 	Board = view.Board
 	Task  = view.Task
@@ -15,12 +15,12 @@ type (
 	Retry = view.Retry
 )
 
-// Item is one item of a plan. No status means open; done and cancelled items hold nobody up.
+// Item is one item of a plan. No status means open; done and cancelled items block no others.
 type Item = event.PlanItem
 
-// Waves sorts items into waves: an item stands in the first wave after the waves of everything in its After. Within a
-// wave the order of the plan is kept. Stuck are the items that can never start, because they wait in a circle, for
-// themselves, for an item that does not exist, or for one of these.
+// Waves sorts items into waves: an item is in the first wave after the waves of all its predecessors. Within a wave the order of the
+// plan is kept. stuck are the items that can never start, because they wait in a cycle, for themselves, for a missing item, or for one
+// of these.
 func Waves(items []Item) (waves [][]Item, stuck []Item) {
 	waveOf := make(map[string]int, len(items))
 	left := slices.Clone(items)
