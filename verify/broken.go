@@ -9,11 +9,11 @@ import (
 	"centurion"
 )
 
-// sign is a line of output that tells that no check ran, or that what it calls is not there.
+// sign is a line of output which shows that no check ran, or that the called code is missing.
 type sign struct {
 	line *regexp.Regexp
 	why  string
-	soft bool // it proves nothing unless a check failed by itself in the same output
+	soft bool // it proves nothing unless a check itself failed in the same output
 }
 
 func hard(why string, alternatives ...string) sign {
@@ -24,8 +24,8 @@ func soft(why string, alternatives ...string) sign {
 	return sign{regexp.MustCompile(`(?m)(?:` + strings.Join(alternatives, "|") + `)`), why, true}
 }
 
-// signs are looked for in this order. What a compiler says is hard: whatever else has failed, it was not built. What an interpreter says while
-// tests run is soft: a test may have asserted something beside it.
+// signs are searched in this order. Messages of a compiler are hard: the program was not built, regardless of other failures. Messages of an
+// interpreter during tests are soft: a test may have failed an assertion besides.
 var signs = []sign{
 	hard("the build failed", `\[build failed\]`, `\[setup failed\]`, `^vet: `, `^# \S+(?: \[\S+\])?\r?\n(?:# .*\n)?(?:vet: )?\S*\.go:\d+:\d+: `,
 		`^\S+\.go:\d+:\d+: (?:undefined|undeclared|syntax error|expected |cannot use|.* redeclared|no required module|package \S+ is not in std|missing return|not enough arguments|too many arguments|assignment mismatch|.* undefined \(type )`),
@@ -52,24 +52,24 @@ var signs = []sign{
 	soft("a file is missing", `^(?:/\S*/)?(?:e?grep|rg|cat|diff|cmp|sed|g?awk|head|tail|wc|jq|sort|source|xmllint|yq)(?:: line \d+)?: .*(?:No such file or directory|can't open file|Could not open file)`),
 }
 
-// nonePassed is a NoneType whose attribute is missing: the value that a stub returns, not a missing function.
+// nonePassed is a missing attribute of a NoneType: the value returned by a stub, not a missing function.
 var nonePassed = regexp.MustCompile(`AttributeError: 'NoneType' object has no attribute`)
 
-// asserted is what a check prints that ran and failed by itself.
+// asserted matches the output of a check that ran and failed by itself.
 var asserted = regexp.MustCompile(`(?m)(?:` + strings.Join([]string{
 	`^\s*--- FAIL: `, `AssertionError`, `AssertionFailedError`, `ComparisonFailure`, `^E +assert `, `^E +Failed: `, `expect\(received\)`, `Failure/Error: expect`, `ERR_ASSERTION`, `ExpectationNotMet`,
 	`Assert(?:\.\w+\(\)|ion) (?:Failure|failed)`, `[Aa]ssertion .*failed`, `thread '.*' panicked at`, `Failed asserting that`, `Minitest::Assertion`, `Assertion with `, `XCTAssert\w+ failed`,
 }, "|") + `)`)
 
-// goPanic is a program that crashed before a test of it ran, and goTest what a test that ran leaves.
+// goPanic matches a program that crashed before any of its tests ran, goTest the output of a test that ran.
 var (
 	goPanic = regexp.MustCompile(`(?m)^(?:panic: |fatal error: )`)
 	goTest  = regexp.MustCompile(`(?m)^\s*--- FAIL: `)
 	goLate  = regexp.MustCompile(`(?m)^panic: test timed out after`)
 )
 
-// broken says why a red run proves nothing about the work: what it tests was not built, or is not there at all. It is empty if a check failed by itself.
-// It is strict: where a compiler gave up, what failed elsewhere does not count.
+// broken says why a failed run proves nothing about the work: the tested code was not built, or does not exist. It is empty if a check failed by
+// itself. It is strict: if a compiler gave up, failures elsewhere do not count.
 func broken(command string, exit int, output string) string {
 	switch {
 	case exit == 0:
@@ -78,7 +78,7 @@ func broken(command string, exit int, output string) string {
 		return "a program is missing" + quoteLine(lastLine(output))
 	case exit == 126:
 		return "a program could not be started" + quoteLine(lastLine(output))
-	case exit < 0 || exit > 128 && exit < 160 && exit != 134: // by a signal; with SIGABRT a C program's assertion ends it
+	case exit < 0 || exit > 128 && exit < 160 && exit != 134: // by a signal; SIGABRT is a C program's failed assertion
 		return fmt.Sprintf("it crashed or was killed (exit code %d)", exit)
 	}
 	if strings.TrimSpace(output) == "" && callsTests(command) {
@@ -108,15 +108,15 @@ func broken(command string, exit int, output string) string {
 	return ""
 }
 
-// nodeFailed is what Node's test runner says of a test that failed, nodeName the name of one that is a file, and jsThrown what a program throws that works with
-// nothing where it needs something.
+// nodeFailed matches a failed test in the output of Node's test runner, nodeName a test name that is a file, and jsThrown the error of a program that
+// uses a missing value.
 var (
 	nodeFailed = regexp.MustCompile(`(?m)^\s*(?:not ok \d+ - |✖ )(.+?)(?: \([\d.]+ms\))?\r?$`)
 	nodeName   = regexp.MustCompile(`^\S+\.[cm]?[jt]sx?$`)
 	jsThrown   = regexp.MustCompile(`(?m)^(?:# )?(?:Uncaught )?(?:TypeError|RangeError): .*$`)
 )
 
-// nodeFiles quotes what a test file threw, if Node says of files alone that they failed: no test in them did, so they fell before one ran.
+// nodeFiles quotes the error of a test file if Node reports only files as failed: then they failed before a test in them ran.
 func nodeFiles(output string) string {
 	files := 0
 	for _, m := range nodeFailed.FindAllStringSubmatch(output, -1) {
@@ -133,11 +133,11 @@ func nodeFiles(output string) string {
 	return strings.TrimPrefix(jsThrown.FindString(output), "# ")
 }
 
-// suspects are parts of every line that a sign or an assertion needs. Expressions are slow, and most lines of an output say that all is well.
+// suspects are substrings of every line that matches a sign or an assertion. Expressions are slow, and most lines of an output are harmless.
 var suspects = []string{"rror", "ERR", "ailed", "FAIL", "Fail", "ndefined", "annot", "an't", "ot found", "o such", "no ", "No ", "ould not", "does not", "not a ", "not defined", "NOT_FOUND", ".go:", "go: ",
 	"issing", "ld returned", "uninitialized", "nil value", "denied", "NoSuch", "NoClass", "Class", "NoMethod", "ssert", "expect", "Expect", "panic", "Comparison", "export", "***", "Exception", "not compile"}
 
-// suspicious keeps the lines that may tell why a run is red.
+// suspicious keeps the lines that may explain a failed run.
 func suspicious(output string) string {
 	var b strings.Builder
 	for l := range strings.Lines(output) {
@@ -155,7 +155,7 @@ func quoteLine(line string) string {
 	return ": " + centurion.Clip(line, 160)
 }
 
-// lineAt returns the last line of what was matched, whole: compilers name the package first and then what is wrong.
+// lineAt returns the whole last line of a match: compilers name the package first and then the error.
 func lineAt(s string, from, to int) string {
 	from += strings.LastIndexByte(strings.TrimRight(s[from:to], "\r\n"), '\n') + 1
 	from = strings.LastIndexByte(s[:from], '\n') + 1
@@ -170,7 +170,7 @@ func lastLine(s string) string {
 	return s[strings.LastIndexByte(s, '\n')+1:]
 }
 
-// counts are what test runners print about how many tests ran. noTest is a line that says that none did, ranTest one that says that at least one did.
+// Test runners print how many tests ran. noTest matches a line for none, ranTest a line for at least one.
 var (
 	noTest = regexp.MustCompile(`(?m)(?:` + strings.Join([]string{
 		`testing: warning: no tests to run`, `\[no tests to run\]`, `\[no test files\]`, `collected 0 items`, `no tests ran`, `^Ran 0 tests`, `^NO TESTS RAN`, `No tests? (?:found|files found|were found|executed|run)\b.*`, `^(?:#|ℹ) tests 0$`,
@@ -182,18 +182,18 @@ var (
 	}, "|") + `)`)
 )
 
-// nodeFile is a file without a test, which Node counts as one, and nodeCase a test.
+// nodeFile matches a file without a test, which Node counts as one, and nodeCase a test.
 var (
 	nodeFile = regexp.MustCompile(`(?m)^(?:ok \d+ - |✔ )/.+\.[cm]?[jt]s(?: \(.*\))?$`)
 	nodeCase = regexp.MustCompile(`(?m)^\s*(?:(?:not )?ok \d+ - |[✔✖] )[^/]`)
 )
 
-// empty quotes the line that says that no test ran. It is empty if a test ran, or if nothing tells.
+// empty quotes the line which says that no test ran. It is empty if a test ran, or if the output does not tell.
 func empty(output string) string {
 	if l := nodeFile.FindString(output); l != "" && !nodeCase.MatchString(output) {
 		return l
 	}
-	if ranTest.MatchString(output) { // before the other, because it is found early where it is found
+	if ranTest.MatchString(output) { // first, because it is found early if at all
 		return ""
 	}
 	at := noTest.FindStringIndex(output)
@@ -203,7 +203,7 @@ func empty(output string) string {
 	return strings.TrimSpace(lineAt(output, at[0], at[1]))
 }
 
-// tellers find the line that says most about a check that failed, the best first.
+// tellers find the most informative line about a failed check, best first.
 var tellers = []*regexp.Regexp{
 	regexp.MustCompile(`(?m)^\s*--- FAIL: .*$`),
 	regexp.MustCompile(`(?m)^FAILED \S+::.*$`),
@@ -217,7 +217,7 @@ var tellers = []*regexp.Regexp{
 	regexp.MustCompile(`(?mi)^.*\b(?:expected|want|fail(?:ed|ure)?)\b.*$`),
 }
 
-// telling returns the line of a red run's output that tells most, at most 200 bytes.
+// telling returns the most informative line of a failed run's output, at most 200 bytes.
 func telling(output string) string {
 	if l := nodeSaid(output); l != "" {
 		return clipLine(l)
@@ -230,8 +230,8 @@ func telling(output string) string {
 	return clipLine(lastLine(output))
 }
 
-// nodeSaid is the message of the first assertion that failed in an output of Node, in one line: its test runner writes it over several, in
-// TAP apart from the line that names the error.
+// nodeSaid is the message of the first failed assertion in an output of Node, in one line: its test runner prints it on several lines, in TAP
+// separately from the line that names the error.
 //
 //	error: |-
 //	  Expected values to be strictly equal:
@@ -244,7 +244,7 @@ func nodeSaid(output string) string {
 	var said []string
 	inTAP := false
 	for l := range strings.Lines(output) {
-		l = strings.TrimSpace(strings.TrimPrefix(l, "# ")) // TAP passes on so what a file printed
+		l = strings.TrimSpace(strings.TrimPrefix(l, "# ")) // the form in which TAP passes on a file's output
 		tap, isTAP := strings.CutPrefix(l, "error: ")
 		_, rest, isThrown := strings.Cut(l, thrown)
 		switch {

@@ -14,15 +14,16 @@ import (
 	"centurion"
 )
 
-// maxChain is how long a command may be to be taken apart, in bytes: the parser recurses.
+// maxChain is the longest command that is split, in bytes: the parser recurses.
 const maxChain = 64 << 10
 
-// chain is a command `A && B && C`, or `set -e` and a line for each, some clauses of which run something of the project, and others only look at it. The shell stops at the first that
-// fails, so a red run of the whole says nothing of what stands behind. Run by its script it goes on, until each clause that matters was seen.
+// chain is a command `A && B && C`, or `set -e` with one line each, in which some clauses run something of the project and others only look at it. The
+// shell stops at the first failure, so a failed run shows nothing about the later clauses. The chain's script continues until each relevant clause has
+// run.
 type chain struct {
-	front   string // statements before it that only set up the shell, as they are written
+	front   string // leading statements that only set up the shell, as written
 	clauses []clause
-	hidden  map[int][]capture // by clause: what it runs and does not show
+	hidden  map[int][]capture // by clause: commands whose output is not shown
 	strict  bool              // it runs with pipefail
 }
 
@@ -36,8 +37,8 @@ func (c clause) String() string { return "`" + clipClause(c.text) + "`" }
 
 func clipClause(s string) string { return centurion.Clip(strings.Join(strings.Fields(s), " "), 120) }
 
-// chainOf takes a command apart. ok is false where its clauses need not be told apart, or cannot be: it is no chain, nothing in it runs tests, nothing else stands
-// beside them, or a here-document stands elsewhere than the clause that reads it.
+// chainOf splits a command. ok is false if its clauses need not or cannot be separated: it is not a chain, nothing in it runs tests, there is nothing
+// else, or a here-document is separate from the clause that reads it.
 func chainOf(command string) (c chain, ok bool) {
 	file := parse(command)
 	if file == nil || len(file.Stmts) == 0 || hereDocument(file) {
@@ -48,7 +49,7 @@ func chainOf(command string) (c chain, ok bool) {
 		rest = rest[1:]
 	}
 	strict := stopsAtFailure(file.Stmts[:len(file.Stmts)-len(rest)])
-	if len(rest) > 1 && !strict { // the last one decides, whatever became of the others
+	if len(rest) > 1 && !strict { // the last one decides, regardless of the others
 		return c, false
 	}
 	c.front = command[:rest[0].Pos().Offset()]
@@ -85,7 +86,7 @@ func chainOf(command string) (c chain, ok bool) {
 	return c, has(runs) && has(looks, acts)
 }
 
-// stopsAtFailure reports whether statements in front let the shell stop at the first of the others that fails, as && does.
+// stopsAtFailure reports whether the statements in front make the shell stop at the first failure of the others, as && does.
 func stopsAtFailure(front []*syntax.Stmt) (strict bool) {
 	for _, s := range front {
 		call, ok := s.Cmd.(*syntax.CallExpr)
@@ -104,8 +105,8 @@ func stopsAtFailure(front []*syntax.Stmt) (strict bool) {
 	return strict
 }
 
-// compound reports whether a statement under set -e would mean something else where its exit code is asked for, as the script does: the
-// shell then goes on within it. A change of the shell's options is one, too.
+// compound reports whether a statement under set -e behaves differently when its exit code is tested, as in the script: the shell then continues within
+// it. Changes of the shell's options count, too.
 func compound(s *syntax.Stmt) bool {
 	switch cmd := s.Cmd.(type) {
 	case *syntax.CallExpr:
@@ -118,7 +119,7 @@ func compound(s *syntax.Stmt) bool {
 	return true
 }
 
-// whole lets every clause count that does not only set up the shell.
+// whole makes every clause count, except those that only set up the shell.
 func (c *chain) whole() {
 	for i := range c.clauses {
 		if c.clauses[i].kind != sets {
@@ -127,17 +128,17 @@ func (c *chain) whole() {
 	}
 }
 
-// hereDocument reports whether the text of a statement does not stand where the statement does.
+// hereDocument reports whether part of a statement's text is elsewhere.
 func hereDocument(file *syntax.File) bool {
 	return hasNode(file, func(n syntax.Node) bool { r, ok := n.(*syntax.Redirect); return ok && r.Hdoc != nil })
 }
 
-// plain reports whether a statement is what its command is, and nothing around it.
+// plain reports whether a statement consists only of its command.
 func plain(s *syntax.Stmt) bool {
 	return !s.Negated && !s.Background && !s.Coprocess && len(s.Redirs) == 0
 }
 
-// flatten lists what && joins. Braces do not change what it means, nor does a subshell at the very end.
+// flatten lists the operands of &&. Braces do not change its meaning, nor does a subshell at the very end.
 func flatten(s *syntax.Stmt, end bool) []*syntax.Stmt {
 	if !plain(s) {
 		return []*syntax.Stmt{s}
@@ -159,16 +160,16 @@ func flatten(s *syntax.Stmt, end bool) []*syntax.Stmt {
 	return []*syntax.Stmt{s}
 }
 
-// newMark makes the word that tells the script's own lines from what its clauses print. It is a name for a variable, too.
+// newMark makes a word that distinguishes the script's own lines from the output of clauses. It is also a valid variable name.
 func newMark() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // it never fails
 	return "centurion_" + hex.EncodeToString(b[:])
 }
 
-// script runs the clauses in one shell, so that they share its state, each at most once. After each it prints the mark and how every clause so far has ended.
-// What only looks at the project may fail without an end to it; behind it nothing is done that does more than look or test: it may rely on what failed. The
-// exit code is 0 if all passed.
+// script runs the clauses in one shell, so that they share its state, each at most once. After each it prints the mark and how every clause so far has
+// ended. A clause that only looks at the project may fail without ending the script; after that only clauses that look or test are run, since others
+// may depend on it. The exit code is 0 if all passed.
 func (c chain) script(mark string) string {
 	const failed = `case "$%s" in *:[1-9]*) exit 1 ;; esac` + "\n"
 	var b strings.Builder
@@ -190,19 +191,20 @@ func (c chain) script(mark string) string {
 	return b.String()
 }
 
-// ended is how one clause has ended.
+// ended is the result of one clause.
 type ended struct {
 	clause
 	seen   bool // it ran to its end
 	exit   int
 	output string
 	hidden []capture
-	codes  []string // exit codes of test runners whose output something else read
+	codes  []string // exit codes of test runners with captured output
 }
 
 func (e ended) failed() bool { return e.seen && e.exit != 0 }
 
-// read tells the output of the script apart. The last mark tells of all before it, so that nothing is lost with the middle of a long output.
+// read splits the output of the script. The last mark has the results of all clauses before it, so they survive when the middle of a long output is
+// lost.
 func (c chain) read(output, mark string) []ended {
 	all := make([]ended, len(c.clauses))
 	for i, one := range c.clauses {
@@ -243,7 +245,7 @@ func (c chain) read(output, mark string) []ended {
 	return all
 }
 
-// transcript shows what was run, for people: each clause, what it printed, and how it ended.
+// transcript shows the run to people: each clause, its output and its result.
 func transcript(all []ended) string {
 	var b strings.Builder
 	for _, one := range all {
@@ -262,15 +264,15 @@ func transcript(all []ended) string {
 	return b.String()
 }
 
-// result is what a run says. Where the clauses of a chain were told apart, ExitCode, Output, Broken and Empty are of the clause that counts.
+// result is the result of a run. For a split chain, ExitCode, Output, Broken and Empty are those of the clause that counts.
 type result struct {
 	centurion.CheckRun
 	fell   string // the clause that failed, quoted
-	green  string // the clauses that could see the work and stayed green, where only others failed
-	unseen string // the clauses that could see the work and were not run, because another failed
+	green  string // the clauses that could see the work and passed, if only others failed
+	unseen string // the clauses that could see the work and did not run, because another failed
 }
 
-// weigh says what the clauses of a red run prove. One that runs something of the project counts, and one that prints that a test of its failed.
+// weigh determines what the clauses of a failed run prove. A clause counts if it runs something of the project, or prints that one of its tests failed.
 func weigh(run centurion.CheckRun, all []ended) result {
 	leave(run, all)
 	got := result{CheckRun: run}
@@ -321,7 +323,7 @@ func weigh(run centurion.CheckRun, all []ended) result {
 	return got
 }
 
-// leave gives a clause that has left the shell, as by `exit 1`, the exit code with which it did: no mark stands behind it.
+// leave sets the exit code of a clause that ended the shell, such as `exit 1`: there is no mark after it.
 func leave(run centurion.CheckRun, all []ended) {
 	failed := false
 	for i := range all {
@@ -338,7 +340,7 @@ func leave(run centurion.CheckRun, all []ended) {
 	}
 }
 
-// printed is what all clauses have printed.
+// printed is the output of all clauses.
 func printed(all []ended) string {
 	var b strings.Builder
 	for _, one := range all {

@@ -11,22 +11,22 @@ import (
 	"centurion"
 )
 
-// role is what a piece of a change is to a proof.
+// role is the role of a piece of a change in a proof.
 type role int
 
 const (
-	work     role = iota // it is taken out
-	check                // it stays: a test, or what the command names
-	manifest             // it stays, because without it only the build would break: what the project depends on
+	work     role = iota // it is reverted
+	check                // it stays: a test, or a file named by the command
+	manifest             // it stays, because without it only the build would break: the project's dependencies
 )
 
-// changes is a diff, told apart.
+// changes is a diff divided by roles.
 type changes struct {
 	diff    []centurion.FileDiff
 	command string
-	inline  map[string]lines  // by path: where its tests stand in the new file
-	mixed   map[string][]byte // by path: what it was before with the tests of after, where one hunk holds work and tests
-	all     bool              // manifests are all the work there is
+	inline  map[string]lines  // by path: the place of its tests in the new file
+	mixed   map[string][]byte // by path: the old content with the new tests, if a hunk has both work and tests
+	all     bool              // manifests are the only work
 }
 
 // lines is a range of lines, from 1, both ends included.
@@ -36,7 +36,7 @@ func (c changes) any(want role) bool {
 	return slices.ContainsFunc(c.diff, func(f centurion.FileDiff) bool { return c.pieces(f, want) })
 }
 
-// role tells what a hunk is, or a file without hunks if h is nil.
+// role returns the role of a hunk, or of a file without hunks if h is nil.
 func (c changes) role(f centurion.FileDiff, h *centurion.Hunk) role {
 	switch {
 	case testFile(f.Path), c.named(f.Path):
@@ -59,7 +59,7 @@ func (c changes) named(file string) bool {
 	return slices.ContainsFunc(scripts(c.command), func(s string) bool { return file == s || strings.HasSuffix(file, "/"+s) })
 }
 
-// split tells work and checks apart. It reads the files whose tests stand among the work.
+// split separates work and checks. It reads files that contain both.
 func (p *proving) split(ctx context.Context, diff []centurion.FileDiff) (changes, error) {
 	c := changes{diff: diff, command: p.work.Command, inline: map[string]lines{}, mixed: map[string][]byte{}}
 	for _, f := range diff {
@@ -87,7 +87,7 @@ func (p *proving) split(ctx context.Context, diff []centurion.FileDiff) (changes
 	return c, nil
 }
 
-// old reads a changed file as it was; a file that was not there is empty.
+// old reads the old content of a changed file; empty if it did not exist.
 func (p *proving) old(ctx context.Context, f centurion.FileDiff) ([]byte, error) {
 	if f.Status == "added" {
 		return nil, nil
@@ -103,7 +103,7 @@ func (p *proving) old(ctx context.Context, f centurion.FileDiff) ([]byte, error)
 	return b, err
 }
 
-// inlineTests finds a Rust file's module of tests: from #[cfg(test)] to the brace that stands where the attribute does.
+// inlineTests finds a Rust file's module of tests: from #[cfg(test)] to the closing brace in the attribute's column.
 func inlineTests(src []byte) (lines, bool) {
 	all := strings.Split(string(src), "\n")
 	for i, l := range all {
@@ -122,7 +122,7 @@ func inlineTests(src []byte) (lines, bool) {
 	return lines{}, false
 }
 
-// graft puts the tests of after into before, in the place of its own.
+// graft replaces the tests of before by those of after.
 func graft(before, after []byte, in lines) []byte {
 	tests := strings.Join(strings.Split(string(after), "\n")[in.first-1:in.last], "\n")
 	if old, ok := inlineTests(before); ok {
@@ -132,11 +132,11 @@ func graft(before, after []byte, in lines) []byte {
 	return slices.Concat(bytes.TrimRight(before, "\n"), []byte("\n\n"+tests+"\n"))
 }
 
-// testDirs are directories whose files are tests or what tests read.
+// testDirs are directories of tests or their data.
 var testDirs = []string{"test", "tests", "__tests__", "testdata", "fixtures", "__fixtures__", "__snapshots__", "snapshots", "golden", "spec",
 	"specs", "e2e", "androidTest", "testFixtures", "testing", "__mocks__", "mocks", "Tests", "UnitTests", "cypress"}
 
-// testNames are how the usual languages name a file of tests. They are matched against the file's name.
+// testNames matches the names of test files in the usual languages.
 var testNames = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`.+_test\.(?:go|py|rb|exs?|cc|cpp|cxx|c|rs|dart|lua|clj|php|sh|ml|bats|zig)`,
 	`test_.+\.(?:py|rb|c|cc|cpp|rs|sh|lua|php|zig)|tests?\.(?:py|rs|sh|c|cc|cpp|[cm]?[jt]sx?|rb|php|zig)|conftest\.py|test-.+\.(?:[cm]?[jt]sx?|sh|c)`,
@@ -149,7 +149,7 @@ var testNames = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`(?:pytest\.ini|tox\.ini|phpunit\.xml(?:\.dist)?|\.rspec|\.mocharc\.\w+|(?:jest|vitest|karma|playwright|cypress|ava|web-test-runner)\.(?:config|workspace)(?:\.\w+)?\.\w+|\.coveragerc|nextest\.toml)`,
 }, "|") + `)$`)
 
-// testFile reports whether a path, with slashes, is that of a test, of what tests read, or of a test runner's configuration.
+// testFile reports whether a path, with slashes, is that of a test, of test data, or of a test runner's configuration.
 func testFile(file string) bool {
 	dir, name := path.Split(file)
 	if testNames.MatchString(name) {
@@ -163,7 +163,7 @@ func testFile(file string) bool {
 	return false
 }
 
-// documents reports whether all the work is text for people, which no test runs: a search in it is its check.
+// documents reports whether all the work is text for people, which no test runs: a text search is its check.
 func (c changes) documents() bool {
 	return !slices.ContainsFunc(c.diff, func(f centurion.FileDiff) bool {
 		name := path.Base(f.Path)
@@ -180,7 +180,7 @@ func (c changes) pieces(f centurion.FileDiff, want role) bool {
 	return slices.ContainsFunc(f.Hunks, func(h centurion.Hunk) bool { return c.role(f, &h) == want })
 }
 
-// manifests are the files that say what a project is built from.
+// manifests are the files that declare a project's dependencies.
 var manifests = []string{"go.mod", "go.sum", "go.work", "go.work.sum", "package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock",
 	"pnpm-lock.yaml", "pnpm-workspace.yaml", "bun.lock", "bun.lockb", "deno.json", "deno.lock", "Cargo.toml", "Cargo.lock", "pyproject.toml", "setup.py",
 	"setup.cfg", "requirements.txt", "requirements-dev.txt", "Pipfile", "Pipfile.lock", "poetry.lock", "uv.lock", "Gemfile", "Gemfile.lock", "composer.json",
@@ -188,7 +188,7 @@ var manifests = []string{"go.mod", "go.sum", "go.work", "go.work.sum", "package.
 	"CMakeLists.txt", "Makefile", "makefile", "GNUmakefile", "meson.build", "Package.swift", "Package.resolved", "packages.lock.json", "pubspec.yaml", "pubspec.lock", "rebar.config",
 	"BUILD.bazel", "MODULE.bazel", "build.zig", "build.zig.zon"}
 
-// tsManifests are the settings by which JavaScript and TypeScript are built before a test can run.
+// tsManifests matches build settings of JavaScript and TypeScript.
 var tsManifests = regexp.MustCompile(`^(?:[tj]sconfig(?:[.\-].+)?\.json|(?:vite|babel)\.config\.\w+|\.babelrc(?:\.\w+)?|\.swcrc)$`)
 
 func manifestFile(file string) bool {
@@ -196,13 +196,13 @@ func manifestFile(file string) bool {
 	return slices.Contains(manifests, name) || tsManifests.MatchString(name) || slices.Contains([]string{".csproj", ".fsproj", ".vbproj", ".sln", ".gemspec"}, path.Ext(name))
 }
 
-// interpreters run the first file that they are given.
+// interpreters matches programs that run their first file argument.
 var interpreters = regexp.MustCompile(`^(?:bash|sh|zsh|dash|ksh|fish|source|\.|python[\d.]*|pypy3?|node|nodejs|deno|bun|tsx|ts-node|ruby|perl|php|lua|Rscript|pwsh|osascript|julia|elixir|escript|bats)$`)
 
-// wrappers run the command behind them.
+// wrappers run the command after them.
 var wrappers = []string{"env", "time", "exec", "command", "sudo", "nice", "timeout", "npx", "uv", "poetry", "pipenv", "bundle", "run", "!", "if", "then", "do"}
 
-// scripts returns the files that a command runs as its check, as it names them: `bash check.sh`, `./check`, `python verify.py`.
+// scripts returns the files that a command runs as its check, as named there: `bash check.sh`, `./check`, `python verify.py`.
 func scripts(command string) []string {
 	var out []string
 	first, by := true, "" // by is the interpreter that waits for its script
@@ -230,7 +230,7 @@ func scripts(command string) []string {
 	return slices.DeleteFunc(out, func(s string) bool { return strings.HasPrefix(s, "/") || strings.HasPrefix(s, "..") })
 }
 
-// inlineScript reports whether an interpreter's flag says that no file follows.
+// inlineScript reports whether an interpreter's flag means that no file follows.
 func inlineScript(by, flag string) bool {
 	switch flag {
 	case "-c":
@@ -240,10 +240,10 @@ func inlineScript(by, flag string) bool {
 	case "-e", "-p", "--eval", "--print", "-r":
 		return !strings.HasSuffix(by, "sh")
 	}
-	return flag == "--test" // node finds them itself, and names of tests tell
+	return flag == "--test" // node finds them itself, and test names are recognised
 }
 
-// words splits a command at spaces outside of quotes; what separates two commands is the word ";".
+// words splits a command at unquoted spaces; separators of commands become the word ";".
 func words(command string) []string {
 	var out []string
 	var word strings.Builder
@@ -277,12 +277,13 @@ func words(command string) []string {
 	return out
 }
 
-// CanOnlyPass reports whether a command passes whatever is done, so that it proves nothing: `true`, `… || true`. It says no where
-// that is not plain from the text alone.
+// CanOnlyPass reports whether a command always passes, and so proves nothing: `true`, `…
+//
+// true`. It returns false unless that is clear from the text alone.
 func CanOnlyPass(command string) bool { return trivial(command) }
 
-// trivial reports whether a command can only pass: `true`, `:`, `exit 0`, `echo …`, whatever is joined to another of them.
-// What says yes whatever is joined to it by `||` at its end is one, too.
+// trivial reports whether a command can only pass: `true`, `:`, `exit 0`, `echo …`, and combinations of them. Anything that ends in `||` with one of
+// them counts, too.
 func trivial(command string) bool {
 	first, only := true, true
 	name := ""
@@ -304,7 +305,7 @@ func trivial(command string) bool {
 	return only || yes.MatchString(command) && !leaves.MatchString(command)
 }
 
-// yes is the end of a command that passes whatever it checks, and leaves what may end it before.
+// yes matches the end of a command that passes regardless of its check, leaves anything that may end it before.
 var (
 	yes    = regexp.MustCompile(`(?:\|\||;)\s*(?:true|:|exit 0|echo\b[^;&|$` + "`" + `]*)\s*$`)
 	leaves = regexp.MustCompile(`\b(?:exit\s+[^0\s]|set|trap|return|exec)\b`)

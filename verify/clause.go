@@ -9,17 +9,17 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// clauseKind says what a clause of a chain does to the project.
+// clauseKind classifies a clause of a chain by its effect on the project.
 type clauseKind int
 
 const (
-	runs  clauseKind = iota // it runs tests, a script or a program of the project: it can see what the work does
-	sets                    // it only sets up the shell for what follows
+	runs  clauseKind = iota // it runs tests, a script or a program of the project: it can see the work
+	sets                    // it only sets up the shell for later clauses
 	looks                   // it looks at the project and changes nothing: formatting, lint, build, search
 	acts                    // anything else
 )
 
-// kindOf tells what a statement does, by everything that it calls, in pipes and substitutions as well.
+// kindOf classifies a statement by all its calls, including pipes and substitutions.
 func kindOf(s *syntax.Stmt) clauseKind {
 	if plain(s) && setsUp(s.Cmd) {
 		return sets
@@ -51,7 +51,7 @@ func kindOf(s *syntax.Stmt) clauseKind {
 	return kind
 }
 
-// setsUp reports whether a command changes the shell alone, and calls nothing to do so.
+// setsUp reports whether a command only changes the shell, without calling anything.
 func setsUp(cmd syntax.Command) bool {
 	builtins := []string{"cd", "pushd", "popd", "set", "shopt", "source", ".", "umask", "ulimit", "unset", "alias", "unalias", "trap", "export"}
 	calls := hasNode(cmd, func(n syntax.Node) bool { _, ok := n.(*syntax.CmdSubst); return ok })
@@ -68,7 +68,7 @@ func writes(r *syntax.Redirect) bool {
 	return !slices.Contains([]syntax.RedirOperator{syntax.RdrIn, syntax.WordHdoc, syntax.DplIn, syntax.DplOut}, r.Op) && (r.Word == nil || r.Word.Lit() != "/dev/null")
 }
 
-// literals are the words of a call without quotes; what is only known when it runs is a "$".
+// literals are the words of a call without quotes; dynamic parts become "$".
 func literals(words []*syntax.Word) []string {
 	var out []string
 	for _, w := range words {
@@ -96,31 +96,31 @@ func literal(b *strings.Builder, part syntax.WordPart) {
 	}
 }
 
-// runners run tests and nothing else.
+// runners only run tests.
 var runners = []string{"pytest", "py.test", "nose2", "nosetests", "tox", "nox", "behave", "robot", "stestr", "jest", "vitest", "mocha", "ava", "jasmine", "karma", "playwright", "cypress", "tap", "bats", "shellspec",
 	"ctest", "rspec", "cucumber", "phpunit", "pest", "behat", "codecept", "busted", "prove", "gotestsum", "ginkgo", "cargo-nextest", "testscript", "newman"}
 
-// tools run tests where one of their words says so.
+// tools run tests if one of their words says so.
 var tools = []string{"go", "cargo", "npm", "pnpm", "yarn", "bun", "deno", "make", "gmake", "just", "task", "ninja", "rake", "rails", "invoke", "mix", "swift", "flutter", "dart", "zig", "stack", "cabal", "lein", "sbt", "bazel", "bazelisk",
 	"dotnet", "composer", "gradle", "gradlew", "mvn", "mvnw", "ant", "rebar3", "dune", "crystal", "nimble", "gleam", "forge", "hardhat", "meson", "xcodebuild", "hatch", "pdm", "turbo", "nx"}
 
-// lookers say what a project looks like, not what it does: formatters, linters, compilers, and the programs that search and compare. Neither changes what it looks at.
+// lookers examine a project without running it: formatters, linters, compilers, and programs that search and compare. They do not change it.
 var lookers = []string{"gofmt", "goimports", "gofumpt", "golines", "staticcheck", "revive", "errcheck", "govulncheck", "black", "ruff", "flake8", "mypy", "pyright", "pylint", "isort", "pycodestyle", "pydocstyle", "bandit", "py_compile", "compileall",
 	"eslint", "tsc", "prettier", "biome", "stylelint", "jshint", "standard", "oxlint", "rubocop", "shellcheck", "shfmt", "cppcheck", "ktlint", "detekt", "checkstyle", "rustfmt", "stylua", "luacheck", "php-cs-fixer", "phpstan", "psalm", "phpcs",
 	"swiftformat", "hlint", "ormolu", "vale", "codespell", "typos", "gcc", "g++", "cc", "c++", "clang", "clang++", "javac", "rustc", "test", "[", "grep", "egrep", "fgrep", "rg", "cat", "head", "tail", "wc", "ls", "stat", "file", "sort", "uniq", "cut", "tr", "jq",
 	"diff", "cmp", "echo", "printf", "true", "false", ":", "which", "command", "type", "basename", "dirname", "xmllint", "sha256sum"}
 
 var (
-	// testWord is a word of a tool that stands for tests.
+	// testWord matches a word of a tool that stands for tests.
 	testWord = regexp.MustCompile(`(?i)^(?:.*[:/_.-])?(?:\w*tests?|t|specs?|checks?|verify|e2e|eunit|nextest|runtest)(?:[:_.-].*)?$`)
-	// lookWord is a word or a name that stands for a look: no test hides behind it.
+	// lookWord matches a word or a name without tests.
 	lookWord = regexp.MustCompile(`(?i)lint|fmt|(?:^|[^a-z])(?:format|style|vet|tidy|clippy|analy[sz]e)|type-?check`)
-	// foreign are paths of programs that the project has not made.
+	// foreign matches paths of programs that are not the project's own.
 	foreign = regexp.MustCompile(`(?:^|/)(?:node_modules|\.?venv|vendor)/`)
 	shells  = regexp.MustCompile(`^(?:bash|sh|zsh|dash|ksh)$`)
 )
 
-// program finds the program that a call runs behind wrappers, and its words.
+// program finds the program that a call runs, behind wrappers, and its words.
 func program(args []string) (name string, rest []string) {
 	wrapped := false
 	for i, word := range args {
@@ -136,7 +136,7 @@ func program(args []string) (name string, rest []string) {
 	return "", nil
 }
 
-// runsProject reports whether a call runs something of the project: its tests, a script, a program that it holds.
+// runsProject reports whether a call runs something of the project: tests, a script, or a program.
 func runsProject(args []string) bool {
 	full, rest := program(args)
 	name := path.Base(full)
@@ -157,8 +157,8 @@ func runsProject(args []string) bool {
 	return strings.Contains(full, "/") && !foreign.MatchString(full) && (!strings.HasPrefix(full, "/") && !strings.HasPrefix(full, ".."))
 }
 
-// runsTests reports whether a statement calls a test runner, whose exit code says whether the tests have passed. Of a script or a program of the
-// project nobody knows that.
+// runsTests reports whether a statement calls a test runner, whose exit code shows whether the tests have passed. Scripts and programs of the project
+// do not count.
 func runsTests(s *syntax.Stmt) bool {
 	return hasCall(s, func(args []string) bool {
 		full, rest := program(args)
@@ -182,7 +182,7 @@ func callsTests(command string) bool {
 	return file != nil && slices.ContainsFunc(file.Stmts, runsTests)
 }
 
-// toolRuns is about tools whose sub-command alone counts.
+// toolRuns is for tools whose sub-command decides.
 func toolRuns(name string, rest []string) bool {
 	for len(rest) > 0 && (strings.HasPrefix(rest[0], "-") || strings.HasPrefix(rest[0], "+")) {
 		if rest[0] == "-C" && len(rest) > 1 {
@@ -204,7 +204,7 @@ func toolRuns(name string, rest []string) bool {
 	return false
 }
 
-// interpreted reports whether an interpreter runs a script of the project, or a piece of one.
+// interpreted reports whether an interpreter runs a script, or inline code, of the project.
 func interpreted(name string, rest []string) bool {
 	shell := shells.MatchString(name)
 	for i, w := range rest {
@@ -237,9 +237,9 @@ func shellRuns(script string) bool {
 	return file != nil && slices.ContainsFunc(file.Stmts, func(s *syntax.Stmt) bool { return kindOf(s) == runs })
 }
 
-// onlyLooks reports whether a call changes nothing that a test may rely on.
+// onlyLooks reports whether a call changes nothing that tests may depend on.
 func onlyLooks(args []string) bool {
-	if len(args) > 1 && args[0] == "command" && strings.HasPrefix(args[1], "-") { // it only asks
+	if len(args) > 1 && args[0] == "command" && strings.HasPrefix(args[1], "-") { // it only queries
 		return true
 	}
 	full, rest := program(args)

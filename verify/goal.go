@@ -11,12 +11,12 @@ import (
 	"centurion"
 )
 
-// ShowsNothing reports whether a check that passed shows nothing by that: it can only pass, or it ran no test.
+// ShowsNothing reports whether a passed check shows nothing: it can only pass, or it ran no test.
 func ShowsNothing(r centurion.Receipt) bool {
 	return trivial(r.Command) || RanNoTest(r)
 }
 
-// RanNoTest reports whether a check that passed ran no test.
+// RanNoTest reports whether a passed check ran no test.
 func RanNoTest(r centurion.Receipt) bool {
 	return empty(r.Output) != "" ||
 		slices.ContainsFunc(r.Runs, func(run centurion.CheckRun) bool {
@@ -24,13 +24,13 @@ func RanNoTest(r centurion.Receipt) bool {
 		})
 }
 
-// maxInGoal is how many commands of a goal count at most.
+// maxInGoal limits the commands of a goal that count.
 const maxInGoal = 5
 
-// InGoal finds the checks that a goal names in backticks, in their order, each once. A command counts where its sentence says that it
-// passes ("so that `X` passes", "verify with `X`"), and a plain run of tests also elsewhere, unless the sentence asks about it or
-// forbids it. What the shell cannot parse, a name alone and a program that runnable does not know are no commands: a check that is missed
-// can be given by the Commander, one that was not meant would keep the mission from its end.
+// InGoal finds the checks that a goal names in backticks, in order, each once. A command counts if its sentence requires that it passes ("so that `X`
+// passes", "verify with `X`"); a plain run of tests also otherwise, unless the sentence asks about it or forbids it. Text that the shell cannot parse,
+// a single name, and programs that runnable does not know are no commands: the Commander can supply a missed check, but an unintended one would prevent
+// the mission's end.
 func InGoal(goal string, runnable func(program string) bool) []string {
 	var out []string
 	for line := range strings.SplitSeq(fenced.ReplaceAllString(goal, "\n"), "\n") {
@@ -56,14 +56,14 @@ var (
 	inBackticks = regexp.MustCompile("(`+)([^`]+)(`+)")
 	sentenceEnd = regexp.MustCompile(`[.!?;](?:\s|$)`)
 
-	// saysPasses begins what follows a command that has to pass; an X stands for another one.
+	// saysPasses matches the beginning of the text after a command that has to pass; an X stands for another command.
 	saysPasses = regexp.MustCompile(`(?i)^(?:[),\s]|and\b|X)*(?:(?:must|should|shall|will|has to|have to|needs? to|to|now|still|again|both|all)\s+)*` +
 		`(?:pass(?:es)?|succeeds?|(?:is|are|be|stays?|goes|go|turns?|runs?)?\s*(?:green|clean)|exits? (?:with )?(?:status |code )*(?:0|zero))\b`)
-	// saysCheck ends what stands before a command that is a check.
+	// saysCheck matches the end of the text before a command that is a check.
 	saysCheck = regexp.MustCompile(`(?i)\b(?:check|checked|verify|verified|verification|test|tested|validate|validated|prove|proven|proved|acceptance|done when)(?:\s+(?:it|this|that|them|everything|all|command|check))?\s*(?:with|by|using|:|by running|is)?\s*(?:X[,\s]*(?:and\s*)?)*$`)
-	// forbids ends what stands before a command that is not to be run, or that another one is to replace.
+	// forbids matches the end of the text before a command that must not be run, or is to be replaced.
 	forbids = regexp.MustCompile(`(?i)(?:\b(?:not|never|without|avoid|instead of|rather than|replace|rename|remove|delete)|n't)\s+(?:[\w,]+\s+){0,2}$`)
-	// asksAbout ends what stands before a command whose end is a question, asksAnywhere is a sentence that is about a command.
+	// asksAbout matches the end of the text before a command in a question, asksAnywhere a sentence about a command.
 	asksAbout    = regexp.MustCompile(`(?i)\b(?:why|whether|if|how|what|explain|describe|does|do|is)\s+(?:[\w,]+\s+){0,3}$`)
 	asksAnywhere = regexp.MustCompile(`(?i)\b(?:why|whether|how|what|explain|describe|document|documentation|summari[sz]e|replace|rename|like|such as|example|e\.g\.)`)
 )
@@ -80,7 +80,7 @@ func around(line string, from, to int) (before, after string) {
 	return before, strings.TrimSpace(after)
 }
 
-// isCheck reports whether a text is a command that can be run and, where nothing says that it has to pass, is a run of tests.
+// isCheck reports whether a text is a runnable command and, unless it is required to pass, a run of tests.
 func isCheck(command string, passes bool, runnable func(string) bool) bool {
 	file := parse(command)
 	if file == nil || len(file.Stmts) == 0 {

@@ -8,7 +8,7 @@ import (
 	"centurion"
 )
 
-// how is the way the work was reverted.
+// how is the way in which the work was reverted.
 type how int
 
 const (

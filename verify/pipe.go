@@ -9,17 +9,17 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// pipefail lets a pipe fail with any of its commands. A shell without the option, such as an older dash, says so in the output and goes on.
+// pipefail makes a pipe fail if any of its commands fails. A shell without the option, such as an older dash, prints a note and continues.
 const pipefail = `if (set -o pipefail) 2>/dev/null; then set -o pipefail; else echo 'This shell has no pipefail: of a pipe only the last command counts.' >&2; fi; `
 
-// brokenPipe is the exit code of a command whose reader was satisfied early and has closed the pipe, as head and grep -q do.
+// brokenPipe is the exit code of a command whose reader had enough and closed the pipe, such as head and grep -q.
 const brokenPipe = 128 + 13
 
-// maxDrained is how much a pipe's reader lets pass unread, in bytes: what writes more, as `yes` does, has no end.
+// maxDrained limits the unread output of a pipe, in bytes: commands with more, such as `yes`, never end.
 const maxDrained = 64 << 20
 
-// drained lets every reader of a pipe take what it has left unread, as `grep -q` and `head` do. Otherwise the pipe's exit code is a race: who
-// writes to a closed pipe is killed, reports an error of its own, or has ended before.
+// drained makes every reader of a pipe, such as `grep -q` and `head`, consume the rest of its input. Otherwise the pipe's exit code is a race: a writer
+// to a closed pipe is killed, reports an error of its own, or has ended before.
 func drained(script string) string {
 	file := parse(script)
 	if file == nil {
@@ -40,7 +40,7 @@ func drained(script string) string {
 	return script
 }
 
-// parse reads a command as bash does. It returns nil where it cannot.
+// parse parses a command as bash does. It returns nil on failure.
 func parse(command string) *syntax.File {
 	if len(command) > maxChain {
 		return nil
@@ -52,8 +52,8 @@ func parse(command string) *syntax.File {
 	return file
 }
 
-// strictPipes reports whether a command runs with pipefail: it has a pipe, and none whose failure would make it pass, as in
-// `! make 2>&1 | grep -q warning`. There pipefail would turn a red check green.
+// strictPipes reports whether a command runs with pipefail: it has a pipe, and none whose failure would make it pass, as in `! make 2>&1 | grep -q
+// warning`. There pipefail would make a failing check pass.
 func strictPipes(command string) bool {
 	if !strings.Contains(command, "|") {
 		return false
@@ -80,7 +80,7 @@ func strictPipes(command string) bool {
 	})
 }
 
-// hasNode reports whether is holds for a node or for one below it.
+// hasNode reports whether `is` returns true for a node or one below it.
 func hasNode(n syntax.Node, is func(syntax.Node) bool) bool {
 	found := false
 	syntax.Walk(n, func(n syntax.Node) bool {
@@ -90,7 +90,7 @@ func hasNode(n syntax.Node, is func(syntax.Node) bool) bool {
 	return found
 }
 
-// hasCall reports whether is holds for the words of a call within a statement.
+// hasCall reports whether `is` returns true for the words of a call within a statement.
 func hasCall(n syntax.Node, is func(args []string) bool) bool {
 	return hasNode(n, func(n syntax.Node) bool {
 		call, ok := n.(*syntax.CallExpr)
@@ -104,12 +104,12 @@ func hasPipe(n syntax.Node) bool {
 
 func isPipe(b *syntax.BinaryCmd) bool { return b.Op == syntax.Pipe || b.Op == syntax.PipeAll }
 
-// mayFail reports whether a statement ends the shell, or fails, on purpose.
+// mayFail reports whether a statement intentionally ends the shell, or fails.
 func mayFail(s *syntax.Stmt) bool {
 	return hasCall(s, func(args []string) bool { return slices.Contains([]string{"exit", "return", "false"}, args[0]) })
 }
 
-// stages lists the commands of a pipe. both says which of them hand on their error output as well.
+// stages lists the commands of a pipe. both tells which of them also pipe their error output.
 func stages(b *syntax.BinaryCmd) (all []*syntax.Stmt, both []bool) {
 	add := func(s *syntax.Stmt) {
 		if inner, ok := s.Cmd.(*syntax.BinaryCmd); ok && isPipe(inner) && plain(s) {
@@ -125,18 +125,18 @@ func stages(b *syntax.BinaryCmd) (all []*syntax.Stmt, both []bool) {
 	return all, both
 }
 
-// capture is a part of a clause whose output something else reads, so that it is not seen what the project's tests said: what stands before
-// the filter of a pipe, or in `$(…)`.
+// capture is a part of a clause whose output is captured, so that the output of the project's tests is not visible: the input of a filter in a pipe, or
+// `$(…)`.
 type capture struct {
-	from, to int    // bytes of the clause that are replaced
-	text     string // what is run
-	filter   string // what reads it in a pipe; empty for `$(…)`
-	reader   string // what reads it, for people
-	both     bool   // its error output is read, too
-	tests    bool   // it is a test runner: its exit code says whether the tests passed
+	from, to int    // replaced bytes of the clause
+	text     string // the command that is run
+	filter   string // its reader in a pipe; empty for `$(…)`
+	reader   string // its reader, for people
+	both     bool   // its error output is captured, too
+	tests    bool   // it is a test runner: its exit code shows whether the tests passed
 }
 
-// captures finds them in a statement; base is where its clause begins.
+// captures finds the captures in a statement; base is the start of its clause.
 func captures(command string, s syntax.Node, base int) (out []capture) {
 	text := func(from, to syntax.Pos) string { return command[from.Offset():to.Offset()] }
 	syntax.Walk(s, func(n syntax.Node) bool {
@@ -154,7 +154,7 @@ func captures(command string, s syntax.Node, base int) (out []capture) {
 				break
 			}
 			from, end := n.Pos().Offset(), all[len(all)-1].End()
-			if !all[0].Negated { // the parser lets the pipe begin with the `!` that stands before all of it
+			if !all[0].Negated { // the parser assigns a `!` before the whole pipe to its first command
 				from += uint(len(command[from:]) - len(strings.TrimLeft(strings.TrimPrefix(command[from:], "!"), " \t")))
 			}
 			filter := text(all[last+1].Pos(), end)
@@ -169,7 +169,7 @@ func captures(command string, s syntax.Node, base int) (out []capture) {
 			}
 			inner := command[n.Left.Offset()+2 : n.Right.Offset()]
 			tests := slices.ContainsFunc(n.Stmts, runsTests)
-			if !tests && !strings.Contains(inner, "2>&1") { // what goes wrong with a program is seen
+			if !tests && !strings.Contains(inner, "2>&1") { // errors of a program are visible
 				break
 			}
 			out = append(out, capture{int(n.Left.Offset()) - base, int(n.Right.Offset()) + 1 - base, inner, "", "what reads `$(" + clipClause(inner) + ")`", false, tests})
@@ -180,7 +180,7 @@ func captures(command string, s syntax.Node, base int) (out []capture) {
 	return out
 }
 
-// heard is a command that is no chain and hides what its tests say, as one clause.
+// heard makes a single clause of a command that is not a chain and hides the output of its tests.
 func heard(command string) (c chain, ok bool) {
 	file := parse(command)
 	if file == nil || len(file.Stmts) == 0 || hereDocument(file) || stopsAtFailure(file.Stmts) || strings.HasSuffix(strings.TrimSpace(command), `\`) ||
@@ -192,7 +192,7 @@ func heard(command string) (c chain, ok bool) {
 	return c, len(c.hidden) > 0
 }
 
-// hide notes what the next clause does not show.
+// hide records the hidden output of the next clause.
 func (c *chain) hide(hidden []capture) {
 	if len(hidden) == 0 {
 		return
@@ -203,7 +203,7 @@ func (c *chain) hide(hidden []capture) {
 	c.hidden[len(c.clauses)] = hidden
 }
 
-// shown is a clause as a script that prints what is captured on descriptor 9, and a line with the mark and the exit code of a test runner.
+// shown is a clause as a script that prints the captured output on descriptor 9, with a line of the mark and the exit code of a test runner.
 func (c chain) shown(i int, mark string) string {
 	text := c.clauses[i].text
 	for _, h := range slices.Backward(c.hidden[i]) {
@@ -218,7 +218,7 @@ func (c chain) shown(i int, mark string) string {
 		if h.filter == "" {
 			run = fmt.Sprintf("$(%[2]s; printf '%%s\\n' \"$%[1]s_o\"; exit \"$%[1]s_x\")", mark, run)
 		} else {
-			// An ignored signal keeps a reader that stops early from failing the pipe.
+			// Ignoring the signal keeps a reader that stops early from failing the pipe.
 			run = fmt.Sprintf("{ %[2]s; (trap '' PIPE; printf '%%s\\n' \"$%[1]s_o\" 2>/dev/null; :) | %[3]s\n%[1]s_f=$?; ", mark, run, h.filter)
 			if c.strict {
 				run += fmt.Sprintf("if [ $%[1]s_f = 0 ]; then %[1]s_f=$%[1]s_x; fi; ", mark)
@@ -230,7 +230,7 @@ func (c chain) shown(i int, mark string) string {
 	return text
 }
 
-// takeCodes reads the exit codes of test runners out of a clause's output.
+// takeCodes removes the exit codes of test runners from a clause's output.
 func (e *ended) takeCodes(mark string) {
 	var b strings.Builder
 	for l := range strings.Lines(e.output) {
@@ -245,7 +245,7 @@ func (e *ended) takeCodes(mark string) {
 	}
 }
 
-// deaf reports whether only what reads the output of tests has failed, and the tests have passed: which test runner, and what failed.
+// deaf reports whether the tests have passed and only the reader of their output failed: which test runner, and which reader.
 func (e *ended) deaf() (tests, reader string, ok bool) {
 	if !e.failed() || len(e.codes) == 0 || slices.ContainsFunc(e.codes, func(code string) bool { return code != "0" }) {
 		return "", "", false
@@ -258,11 +258,11 @@ func (e *ended) deaf() (tests, reader string, ok bool) {
 	return "", "", false
 }
 
-// filters are programs that pass on, or search, what another one prints.
+// filters are programs that pass on, or search, the output of others.
 var filters = []string{"grep", "egrep", "fgrep", "rg", "ag", "head", "tail", "tee", "cat", "sed", "awk", "gawk", "wc", "sort", "uniq", "cut", "tr", "jq", "less", "more", "column", "nl", "fold", "xargs"}
 
-// Muffled says why a command's exit code may hide that its tests fail, and returns "" where it does not: it ends in a filter, `||` lets it
-// pass, or only the last of several commands decides. See [CanOnlyPass] for what passes whatever is done.
+// Muffled says why a command's exit code may hide failing tests, "" if it does not: it ends in a filter, `||` makes it pass, or only the last of
+// several commands decides. See [CanOnlyPass] for commands that always pass.
 func Muffled(command string) string {
 	file := parse(command)
 	if file == nil || len(file.Stmts) == 0 || CanOnlyPass(command) {
@@ -307,7 +307,7 @@ func Muffled(command string) string {
 	}
 }
 
-// onlyPrints reports whether a statement is there for who reads the output.
+// onlyPrints reports whether a statement only prints.
 func onlyPrints(s *syntax.Stmt) bool {
 	call, ok := s.Cmd.(*syntax.CallExpr)
 	return ok && len(call.Args) > 0 && slices.Contains([]string{"echo", "printf", "true", ":", "ls", "cat", "which", "type"}, call.Args[0].Lit())

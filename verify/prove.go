@@ -11,20 +11,21 @@ import (
 )
 
 const (
-	// look is how much output of a run is looked at, in bytes: what tells a failing check from a broken build may stand far from both ends.
+	// look is how much output of a run is examined, in bytes: the line that distinguishes a failing check from a broken build may be far from both ends.
 	look = 256 << 10
-	// keepRed is how much output of a run without the work is kept, in bytes: its tail says what failed.
+	// keepRed is how much output of a run without the work is kept, in bytes: its tail has the failure.
 	keepRed = 4 << 10
-	// keepRemoved is how much of what was taken out is kept, in bytes.
+	// keepRemoved is how much of the reverted work is kept, in bytes.
 	keepRemoved = 16 << 10
-	// maxTries is how many single pieces of the work are taken out, one after the other, when all at once broke the build.
+	// maxTries limits the single pieces of the work that are reverted, one after the other, when reverting all at once breaks the build.
 	maxTries = 8
 )
 
-// Prove runs the command red, green and red again, and says what that proves: see [centurion.Proof]. Red is the work's own checks on what was
-// there before. Where that only breaks the build, the changed functions keep their signatures and lose what they do; where this cannot be done, or
-// breaks the build too, single pieces are taken out, at most 8 hunks and 8 files. So a command runs 3 times as a rule, 4 for a new function, and once
-// more if green fails. Of a chain `A && B && C` the clauses are told apart without the work: only one that runs something of the project proves anything. Each run is limited by Timeout. told, which may be nil, is called after each run.
+// Prove runs the command red, green and red again, and grades the result: see [centurion.Proof]. Red is the work's own checks on the state before the
+// work. If that only breaks the build, the changed functions keep their signatures but do nothing; if this is impossible, or breaks the build too,
+// single pieces are reverted, at most 8 hunks and 8 files. So a command usually runs 3 times, 4 for a new function, and once more if green fails. In a
+// chain `A && B && C` the clauses are run separately without the work: only one that runs something of the project proves anything. Each run is limited
+// by Timeout. told, which may be nil, is called after each run.
 //
 // The error is only set if ctx ended or the trees could not be handled; the receipt then holds the runs so far.
 func (c *Checker) Prove(ctx context.Context, t Trees, w Work, told func(centurion.CheckRun)) (centurion.Receipt, error) {
@@ -45,7 +46,7 @@ type proving struct {
 	told    func(centurion.CheckRun)
 	receipt draft
 	changes changes
-	chain   *chain // the command taken apart; nil where that would tell nothing
+	chain   *chain // the split command; nil if that would show nothing
 	facts   facts
 }
 
@@ -96,7 +97,7 @@ func (p *proving) prove(ctx context.Context) error {
 	return nil
 }
 
-// run makes one run, reports it and keeps it with its whole output. The result has only the output of the clause that counts.
+// run makes one run, reports it and keeps it with its whole output. The result only has the output of the clause that counts.
 func (p *proving) run(ctx context.Context, kind centurion.RunKind, tree string) (result, error) {
 	script, mark := p.work.Command, newMark()
 	apart := p.chain != nil && kind != centurion.RunGreen
@@ -146,7 +147,7 @@ func (p *proving) greens(ctx context.Context) (passed bool, err error) {
 			return true, nil
 		}
 		if strings.HasPrefix(run.Error, changedFiles) {
-			break // it would do so again
+			break // a retry would fail, too
 		}
 	}
 	return false, nil
@@ -251,7 +252,7 @@ func (p *proving) pieces(ctx context.Context) error {
 	return nil
 }
 
-// ends keeps the head and the tail of a text, with a line that says how much was left out.
+// ends keeps the head and the tail of a text, with a line about the omission.
 func ends(s string, head, tail int) string {
 	if len(s) <= head+tail {
 		return s

@@ -23,13 +23,13 @@ func (p *jsParser) list() {
 	}
 }
 
-// arguments reads a list in brackets. What `const a = memo(() => …)` holds is named after a.
+// arguments reads a list in brackets. The function in `const a = memo(() => …)` is named after a.
 func (p *jsParser) arguments(open string) { p.given(p.hint, func() { p.within(open, p.list) }) }
 
 // jsBinary are the operators between two operands.
 var jsBinary = []string{"===", "!==", "**", "<<", "==", "!=", "<=", "&&", "||", "??", "+", "-", "*", "/", "%", "&", "|", "^", "<", "in", "instanceof"}
 
-// jsAssigning are the operators that give something to what stands before them.
+// jsAssigning are the assignment operators.
 var jsAssigning = []string{"=", "**=", "<<=", "&&=", "||=", "??=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="}
 
 // assign reads an expression without commas.
@@ -61,7 +61,7 @@ func (p *jsParser) assign() {
 	}
 }
 
-// middle reads what stands between "?" and ":". In `a ? (b) : c => d` the colon begins no return type.
+// middle reads the text between "?" and ":". In `a ? (b) : c => d` the colon begins no return type.
 func (p *jsParser) middle() {
 	if n := p.i; p.is("(") && p.ts[n].pair+1 < p.end && p.ts[p.ts[n].pair+1].text == ":" {
 		p.unary()
@@ -137,7 +137,7 @@ func (p *jsParser) arrow() bool {
 // jsPrefix are the operators before an operand.
 var jsPrefix = []string{"+", "-", "!", "~", "++", "--", "typeof", "void", "delete", "await"}
 
-// unary reads an operand with what stands before it. last is the last name in it: what `module.exports.f = …` gives a name to.
+// unary reads an operand with its prefixes. last is the last name in it, which becomes the function's name in `module.exports.f = …`.
 func (p *jsParser) unary() (last string) {
 	for p.is(jsPrefix...) {
 		p.i++
@@ -155,7 +155,7 @@ var jsNoOperand = []string{"if", "for", "while", "do", "return", "const", "var",
 // operand reads an operand with the calls and members behind it.
 func (p *jsParser) operand() (last string) {
 	begin, n := p.i, len(p.fs)
-	called := false // whether what was read may be called in its place: (() => 1)()
+	called := false // whether it may be called immediately: (() => 1)()
 	switch word := p.at(0); {
 	case p.i >= p.end:
 		p.unsure()
@@ -194,7 +194,7 @@ func (p *jsParser) operand() (last string) {
 	return p.members(last)
 }
 
-// free forgets, among the functions from n on, the one that ends at the token end: it is called in its place, and the functions in it count instead.
+// free removes, among the functions from n on, the one that ends at the token end: it is called immediately, and the functions in it count instead.
 func (p *jsParser) free(n, end int) {
 	to := p.ts[end-1].to
 	if p.ts[end-1].text == ")" {
@@ -211,7 +211,7 @@ func (p *jsParser) free(n, end int) {
 	}
 }
 
-// jsBehindTypes may stand behind the type arguments of a call or a value; before anything else, "<" and ">" compare.
+// jsBehindTypes may follow the type arguments of a call or a value; before anything else, "<" and ">" are comparisons.
 var jsBehindTypes = []string{"(", ")", "]", "}", ",", ";", ":", ".", "?.", "=", "===", "!==", "&&", "||", "??"}
 
 // members reads what follows an operand: members, calls, templates.

@@ -60,7 +60,7 @@ func (p *jsParser) deeper() func() {
 	return func() { p.deep-- }
 }
 
-// pass goes behind the next token or, at a bracket, behind the one that closes it.
+// pass skips the next token or, at a bracket, everything up to its closing one.
 func (p *jsParser) pass() { p.i = max(p.i, p.ts[p.i].pair) + 1 }
 
 // at is the text of the token n ahead; beyond the end of the bracket it is ")", which begins nothing.
@@ -142,7 +142,7 @@ func (p *jsParser) body(begin int, name string, same bool) {
 	p.owner = owner
 }
 
-// keep adds a function whose signature begins with the token at begin and whose body are the tokens from from to to.
+// keep adds a function whose signature begins with the token at begin and whose body is the tokens from from to to.
 func (p *jsParser) keep(begin, from, to int, name, empty string) {
 	f := function{name: name, from: p.ts[from].from, to: p.ts[to-1].to}
 	f.head = strings.Join(strings.Fields(string(p.src[p.ts[begin].from:f.from])), " ")
@@ -151,7 +151,7 @@ func (p *jsParser) keep(begin, from, to int, name, empty string) {
 	p.fs = append(p.fs, f)
 }
 
-// returns is the body that does nothing. A type checker accepts its value for any result.
+// returns is the body that does nothing. Type checkers accept its value for any result.
 func (p *jsParser) returns(begin int) string {
 	for i := begin; p.typed && i < p.i && p.ts[i].text != "("; i++ { // modifiers
 		if word := p.ts[i].text; word == "constructor" || word == "set" && p.ts[i+1].text != "(" {
@@ -198,7 +198,7 @@ func (p *jsParser) function(begin int, declared bool) {
 	p.body(begin, name, false)
 }
 
-// named is the name of a function expression that is given to hint.
+// named is the name of a function expression assigned to hint.
 func (p *jsParser) named(hint string) string {
 	if hint == "" {
 		return "a function"
@@ -342,7 +342,7 @@ func (p *jsParser) property() {
 	}
 }
 
-// decorators skips what begins with "@" before a class or a member.
+// decorators skips the decorators of a class or a member.
 func (p *jsParser) decorators() {
 	for p.accept("@") {
 		if p.is("(") {

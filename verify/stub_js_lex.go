@@ -6,37 +6,37 @@ import (
 	"strings"
 )
 
-// jsToken is one piece of JavaScript or TypeScript: a word, a number, a literal, or an operator. What begins with ">" is split into its characters,
-// "=>" apart, because two of them may close two lists of types.
+// jsToken is one piece of JavaScript or TypeScript: a word, a number, a literal, or an operator. Operators that begin with ">" are split into
+// characters, because two of them may close two lists of types; "=>" is not.
 type jsToken struct {
 	text     string // "" for a string, a template, a regular expression, or a JSX element
 	from, to int
-	pair     int  // the index of the bracket that belongs to this one, or -1
+	pair     int  // the index of the matching bracket, or -1
 	line     bool // it is the first of its line
 }
 
-// jsOperators are those of more than one character, the longest first.
+// jsOperators are the operators of several characters, longest first.
 var jsOperators = []string{"===", "!==", "**=", "<<=", "&&=", "||=", "??=", "...", "=>", "==", "!=", "<=", "<<", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "**", "&&", "||", "??", "?.", "++", "--"}
 
 // jsLexer splits a file. jsx and typed say which dialect it may be in.
 type jsLexer struct {
 	src        []byte
 	jsx, typed bool
-	budget     int // how many more pieces in braces and JSX elements may be begun, so that a hostile file costs no more than a long one
+	budget     int // remaining pieces in braces and JSX elements, which limits the cost of a hostile file
 }
 
 const (
-	// maxNested is how often a file may begin a piece of code within a template or a JSX element, and an element itself. Written code has a few hundred in a
-	// thousand lines.
+	// maxNested limits the pieces of code within templates and JSX elements, and the elements themselves. Written code has a few hundred in a thousand
+	// lines.
 	maxNested = 20_000
-	// lookedLikeElement is what it costs of that if a "<" began no element: what stands behind it was read for nothing.
+	// lookedLikeElement is the cost of a "<" that began no element, since the text after it was read in vain.
 	lookedLikeElement = 20
 )
 
-// maxDeep is how deep brackets and expressions may be nested. People do not come near it, and programs that write JavaScript are no one's work.
+// maxDeep limits the nesting of brackets and expressions. Hand-written code never comes close.
 const maxDeep = 400
 
-// begin counts a piece of code or an element that is deep within others, and reports whether it may be read. If not, nothing of the file is.
+// begin counts a nested piece of code or element, and reports whether it may be read. If not, the whole file is rejected.
 func (x *jsLexer) begin(deep int) bool {
 	if x.budget--; deep > maxDeep {
 		x.budget = 0
@@ -44,8 +44,8 @@ func (x *jsLexer) begin(deep int) bool {
 	return x.budget > 0
 }
 
-// code reads tokens from i to the end of the file, or, if inner is set, to the brace that closes what stands before i. end is behind the last token, or at that brace;
-// ok is false if a bracket or a literal is not closed.
+// code reads tokens from i to the end of the file, or, with inner, to the brace that closes the one before i. end is after the last token, or at that
+// brace; ok is false if a bracket or a literal is not closed.
 func (x *jsLexer) code(i int, inner bool, deep int) (ts []jsToken, end int, ok bool) {
 	if !x.begin(deep) {
 		return nil, 0, false
@@ -89,7 +89,7 @@ func (x *jsLexer) code(i int, inner bool, deep int) (ts []jsToken, end int, ok b
 	return ts, i, len(open) == 0 && !inner
 }
 
-// jsSpace skips one blank, or one comment. It returns i where there is none, and -1 if a comment is not closed.
+// jsSpace skips one blank, or one comment. It returns i if there is none, and -1 if a comment is not closed.
 func jsSpace(src []byte, i int) (end int, newline bool) {
 	switch c := src[i]; {
 	case c <= ' ':
@@ -112,7 +112,7 @@ func jsSpace(src []byte, i int) (end int, newline bool) {
 	return i, false
 }
 
-// token reads the token at i behind ts. end is -1 if it is not closed.
+// token reads the token at i after ts. end is -1 if it is not closed.
 func (x *jsLexer) token(ts []jsToken, i, deep int) (text string, end int) {
 	c := x.src[i]
 	switch {
@@ -158,10 +158,10 @@ func isWord(s string) bool {
 	return s != "" && !jsDigit(s[0]) && (jsWordByte(s[0]) || s[0] == '#' && len(s) > 1)
 }
 
-// jsBeforeOperand are the keywords behind which an expression begins.
+// jsBeforeOperand are the keywords that may precede an expression.
 var jsBeforeOperand = []string{"return", "typeof", "case", "in", "of", "instanceof", "delete", "void", "throw", "new", "else", "do", "await", "yield", "default", "extends"}
 
-// jsOperandNext reports whether an operand may begin behind these tokens: a slash begins a regular expression there and is no division.
+// jsOperandNext reports whether an operand may follow these tokens: then a slash begins a regular expression instead of being a division.
 func jsOperandNext(src []byte, ts []jsToken) bool {
 	n := len(ts)
 	if n == 0 {
@@ -182,7 +182,7 @@ func jsOperandNext(src []byte, ts []jsToken) bool {
 	return true
 }
 
-// jsBlock reports whether the brace at i opens a block of statements and no object.
+// jsBlock reports whether the brace at i opens a block of statements instead of an object.
 func jsBlock(ts []jsToken, i int) bool {
 	return i == 0 || slices.Contains([]string{")", ";", "{", "}", "=>", "else", "do", "try", "finally"}, ts[i-1].text)
 }
@@ -264,7 +264,7 @@ func (x *jsLexer) element(i, deep int) int {
 				return -1
 			}
 			return end + 1
-		case '}', '>': // text must not have them
+		case '}', '>': // not allowed in text
 			return -1
 		default:
 			i++
@@ -317,7 +317,7 @@ func (x *jsLexer) blank(i int) int {
 	return i
 }
 
-// attributes reads what stands in a tag behind its name. end is behind its closing bracket, or -1; alone is set if no closing tag follows.
+// attributes reads a tag after its name. end is after its closing bracket, or -1; alone is set if no closing tag follows.
 func (x *jsLexer) attributes(i, deep int) (end int, alone bool) {
 	for {
 		if i = x.blank(i); i < 0 || i >= len(x.src) {
@@ -349,7 +349,7 @@ func (x *jsLexer) attributes(i, deep int) (end int, alone bool) {
 				if i = x.element(i, deep+1); i < 0 {
 					return -1, false
 				}
-			case '{': // the next round reads it
+			case '{': // the next iteration reads it
 			default:
 				return -1, false
 			}

@@ -2,14 +2,14 @@ package verify
 
 import "slices"
 
-// statements reads statements up to the end of the bracket around them.
+// statements reads statements up to the end of the surrounding bracket.
 func (p *jsParser) statements() {
 	for p.i < p.end {
 		p.statement()
 	}
 }
 
-// statement reads one statement. It skips one that it does not understand, with the functions in it.
+// statement reads one statement. It skips one that it does not understand, including its functions.
 func (p *jsParser) statement() {
 	was := *p
 	if p.sure(func() { defer p.deeper()(); p.hint = ""; p.one() }) {
@@ -24,7 +24,7 @@ func (p *jsParser) statement() {
 // jsBegins are words that begin a statement.
 var jsBegins = []string{"export", "import", "function", "async", "class", "abstract", "const", "let", "var", "if", "for", "while", "switch", "try", "return", "throw", "interface", "type", "enum", "declare", "namespace", "module", "@"}
 
-// resume goes to the next token that surely begins a statement.
+// resume skips to the next token that certainly begins a statement.
 func (p *jsParser) resume() {
 	for first := true; p.i < p.end; first = false {
 		if !first && p.ts[p.i].line && p.is(jsBegins...) {
@@ -37,7 +37,7 @@ func (p *jsParser) resume() {
 	}
 }
 
-// endStatement reads the semicolon at the end of a statement, or sees that it may be left out.
+// endStatement reads the semicolon at the end of a statement, or checks that it may be omitted.
 func (p *jsParser) endStatement() {
 	if !p.accept(";") && !p.newline(0) {
 		p.unsure()
@@ -76,7 +76,7 @@ func (p *jsParser) one() {
 	}
 }
 
-// export reads what is exported.
+// export reads an export.
 func (p *jsParser) export() {
 	p.i++
 	switch {
@@ -121,7 +121,7 @@ func (p *jsParser) loose() {
 	}
 }
 
-// declarations reads what follows const, let and var.
+// declarations reads the declarations after const, let and var.
 func (p *jsParser) declarations() {
 	for {
 		name := ""
@@ -247,7 +247,7 @@ func (p *jsParser) control(word string) {
 	}
 }
 
-// cases reads what a switch holds.
+// cases reads the body of a switch.
 func (p *jsParser) cases() {
 	for p.i < p.end {
 		switch {

@@ -21,10 +21,10 @@ func (p *jsParser) angles() {
 	p.i = j
 }
 
-// maxTypes is how many tokens a list of types may have.
+// maxTypes limits the tokens of a list of types.
 const maxTypes = 2000
 
-// closing returns the token behind the list of types whose "<" is at j, or -1 if this is none.
+// closing returns the token after the list of types whose "<" is at j, or -1 if it is not one.
 func (p *jsParser) closing(j int) int {
 	depth := 0
 	for from := j; j < p.end && j < from+maxTypes; j++ {
@@ -48,12 +48,12 @@ func (p *jsParser) closing(j int) int {
 	return -1
 }
 
-// typeEnd returns the token behind the type that begins at j, or -1 if none does. It moves nothing.
+// typeEnd returns the token after the type that begins at j, or -1 if there is none. It moves nothing.
 func (p *jsParser) typeEnd(j int) int {
 	return p.ahead(j, p.typ)
 }
 
-// typeArguments returns the token behind the list of types whose "<" is at j, or -1 if "<" compares. It moves nothing.
+// typeArguments returns the token after the list of types whose "<" is at j, or -1 if "<" is a comparison. It moves nothing.
 func (p *jsParser) typeArguments(j int) int {
 	return p.ahead(j+1, func() {
 		for p.typ(); p.accept(","); {
@@ -63,7 +63,7 @@ func (p *jsParser) typeArguments(j int) int {
 	})
 }
 
-// ahead returns the token that read reaches from j, or -1 if it is not sure. It moves nothing.
+// ahead returns the token that read reaches from j, or -1 if it is unsure. It moves nothing.
 func (p *jsParser) ahead(j int, read func()) (end int) {
 	was, deep := p.i, p.deep
 	defer func() { p.i, p.deep = was, deep }()
@@ -76,7 +76,7 @@ func (p *jsParser) ahead(j int, read func()) (end int) {
 // jsTypePrefix are the words before a type that belong to it.
 var jsTypePrefix = []string{"keyof", "unique", "readonly", "infer", "typeof", "new", "abstract", "asserts"}
 
-// typ skips a type. It does not look into its brackets.
+// typ skips a type without reading the content of its brackets.
 func (p *jsParser) typ() {
 	defer p.deeper()()
 	if !p.accept("|") {

@@ -7,10 +7,10 @@ import (
 	"centurion"
 )
 
-// touched is which lines of a new file a change has touched.
+// touched is the lines of a new file that a change has touched.
 type touched struct {
 	added   []int // new or changed lines, from 1
-	removed []int // lines went between this one and the one before
+	removed []int // lines were removed between this one and the previous one
 }
 
 // touchedBy reads which lines a hunk touches.
@@ -19,7 +19,7 @@ func touchedBy(hunks ...centurion.Hunk) touched {
 	for _, h := range hunks {
 		at := h.NewStart
 		if h.NewLines == 0 {
-			at++ // git names the line before, where nothing is left
+			at++ // git names the previous line if nothing is left
 		}
 		for l := range strings.Lines(h.Text) {
 			switch l[0] {
@@ -43,7 +43,7 @@ func (t touched) in(first, last int) bool {
 		slices.ContainsFunc(t.removed, func(n int) bool { return first < n && n <= last })
 }
 
-// outside reports whether anything outside of a range was touched. Blank space beside it counts: a hunk is one or the other.
+// outside reports whether anything outside of a range was touched. Blank lines next to the range do not count.
 func (t touched) outside(in lines) bool {
 	return slices.ContainsFunc(t.added, func(n int) bool { return n < in.first-1 || n > in.last }) ||
 		slices.ContainsFunc(t.removed, func(n int) bool { return n < in.first || n > in.last+1 })

@@ -1,6 +1,5 @@
-// Package verify runs acceptance commands and makes receipts of them. It owns what a receipt says and what it is worth: it reverts
-// the work and sees whether the check fails. Whether a command may run is the permission rules' business, and where the
-// trees lie is the caller's, who hands them in as [Trees].
+// Package verify runs acceptance commands and makes receipts of them. It owns the content and the grades of receipts: it reverts the work and checks
+// whether the command fails. Permission rules decide whether a command may run, and the caller provides the trees as [Trees].
 package verify
 
 import (
@@ -16,10 +15,10 @@ import (
 )
 
 const (
-	// DefaultTimeout is how long an acceptance command may run: a whole test suite on a busy machine, not an agent's
-	// passing command, whose limit is shorter.
+	// DefaultTimeout is the time limit of an acceptance command: enough for a whole test suite on a busy machine. An agent's own commands have a shorter
+	// limit.
 	DefaultTimeout = 10 * time.Minute
-	// keep is how much output a receipt holds, in bytes: the tail that says what failed and the head that says what ran.
+	// keep is how much output a receipt has, in bytes: the tail with the failure and the head with the run's beginning.
 	keep = 8 << 10
 	// changedFiles begins the error of a run that changed tracked files.
 	changedFiles = "it changed tracked files: "
@@ -31,20 +30,20 @@ type Checker struct {
 	Timeout time.Duration // for one command; 0 means [DefaultTimeout]
 }
 
-// Run runs one acceptance command in dir, an absolute path, and returns its receipt. The command passed if it ended by
-// itself with exit code 0. A command that fails, times out or cannot be started is a receipt that says so, not an
-// error; the error is only set if ctx ended before the command did, and then nothing is proven either way.
+// Run runs one acceptance command in dir, an absolute path, and returns its receipt. The command passed if it exited by itself with code 0. A command
+// that fails, times out or cannot be started gives a receipt, not an error; there is only an error if ctx ended before the command did, and then
+// nothing is proven either way.
 func (c *Checker) Run(ctx context.Context, dir, command string) (centurion.Receipt, error) {
 	return received(command, func() (centurion.CheckRun, error) { return c.once(ctx, dir, command, command, keep) })
 }
 
-// RunOn is [Checker.Run] on a tree, which it lays first. A command that changes tracked files fails; Error names them. The error is
-// also set if the tree could not be laid or looked at.
+// RunOn is [Checker.Run] on a tree, which it lays first. A command that changes tracked files fails; Error names them. There is also an error if the
+// tree could not be laid or examined.
 func (c *Checker) RunOn(ctx context.Context, t Trees, tree, command string) (centurion.Receipt, error) {
 	return received(command, func() (centurion.CheckRun, error) { return c.runOn(ctx, t, tree, command, command, keep) })
 }
 
-// received is the receipt of a command that run runs.
+// received makes the receipt of a command's run.
 func received(command string, run func() (centurion.CheckRun, error)) (centurion.Receipt, error) {
 	receipt := newReceipt(command)
 	if receipt.Error != "" {
@@ -55,7 +54,7 @@ func received(command string, run func() (centurion.CheckRun, error)) (centurion
 	return receipt.Receipt, err
 }
 
-// newReceipt begins a receipt; one for an empty command says why it cannot be run.
+// newReceipt starts a receipt; for an empty command it says why that cannot be run.
 func newReceipt(command string) draft {
 	r := centurion.Receipt{ID: centurion.NewID(centurion.PrefixReceipt), Command: command, ExitCode: -1, Time: centurion.Now()}
 	if strings.TrimSpace(command) == "" {
@@ -64,16 +63,16 @@ func newReceipt(command string) draft {
 	return draft{r}
 }
 
-// draft is a receipt that is being written.
+// draft is a receipt under construction.
 type draft struct{ centurion.Receipt }
 
-// take makes the run of a check that of the receipt itself.
+// take copies the result of a run to the receipt itself.
 func (r *draft) take(run centurion.CheckRun) {
 	r.ExitCode, r.Passed, r.Error = run.ExitCode, run.Passed, run.Error
 	r.Output, r.Digest, r.Millis, r.Tree = run.Output, run.Digest, run.Millis, run.Tree
 }
 
-// runOn lays a tree, runs the command's script there and looks whether it changed what is tracked.
+// runOn lays a tree, runs the command's script there and checks whether it changed tracked files.
 func (c *Checker) runOn(ctx context.Context, t Trees, tree, command, script string, limit int) (centurion.CheckRun, error) {
 	dir, err := t.Lay(ctx, tree)
 	if err != nil {
@@ -95,8 +94,8 @@ func (c *Checker) runOn(ctx context.Context, t Trees, tree, command, script stri
 	return run, nil
 }
 
-// once runs the script of a command, which is the command itself or one that takes it apart, and keeps limit bytes of its output. A pipe fails
-// if any of its commands does, see [strictPipes].
+// once runs the script of a command, which is the command itself or a split form, and keeps limit bytes of its output. A pipe fails if any of its
+// commands does, see [strictPipes].
 func (c *Checker) once(ctx context.Context, dir, command, script string, limit int) (centurion.CheckRun, error) {
 	timeout := cmp.Or(c.Timeout, DefaultTimeout)
 	run := centurion.CheckRun{ExitCode: -1, Time: centurion.Now()}
@@ -107,7 +106,7 @@ func (c *Checker) once(ctx context.Context, dir, command, script string, limit i
 	}
 	res, err := c.Runner.Run(ctx, want)
 	if strict && err == nil && res.ExitCode == brokenPipe && !res.TimedOut {
-		want.Script = script // it writes without end, and the reader had what it wanted
+		want.Script = script // it writes endlessly, and its reader had enough
 		res, err = c.Runner.Run(ctx, want)
 	}
 	run.Output, run.Millis, run.Digest = res.Output, res.Duration.Milliseconds(), digest(res.Output)
@@ -139,9 +138,8 @@ func some(names []string, n int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
 }
 
-// Distinct returns the commands without empty lines and repetitions, in their first order. Commands are compared
-// without the space around them, because a receipt binds the exact line and a run at the end counts for all items
-// that name it.
+// Distinct returns the commands without empty lines and repetitions, in order. Commands are compared without surrounding space, because a receipt is
+// for the exact line and a run at the end counts for all items with that line.
 func Distinct(commands []string) []string {
 	seen := make(map[string]bool, len(commands))
 	var out []string

@@ -12,26 +12,26 @@ import (
 )
 
 var (
-	// testBegins finds the name of a test, or of a case in a table, where one begins.
+	// testBegins finds the name of a test, or of a case in a table, at its beginning.
 	testBegins = regexp.MustCompile(`^\s*(?:func (Test\w+|Fuzz\w+|Example\w*)\s*\(|(?:async\s+)?def (test\w*)\s*\(|(?:it|test|describe|specify|context|scenario)(?:\.(?:each|concurrent|only|skip)\b[^(]*(?:\([^)]*\))?)?\s*\(?\s*["'` + "`" + `]([^"'` + "`" + `]+)|(?:public\s+)?(?:async\s+)?(?:void|Task|function|fun)\s+(\w*[Tt]est\w*|should\w*)\s*\(|(?:pub\s+)?(?:async\s+)?fn (\w+)\s*\(\s*\)|@test "([^"]+)"|t\.Run\("([^"]+)"|\{\s*(?:name:\s*)?"([^"]+)",|func (test\w+)\(|(?:TEST(?:_[FP])?)\((\w+,\s*\w+)\)|test "([^"]+)" do)`)
-	// asserts finds a line that asserts something.
+	// asserts finds a line with an assertion.
 	asserts = regexp.MustCompile(`\b(?:t|b|tb|f)\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow)\b|\b(?:assert|require|refute|expect|verify|should|must|check)(?:_?\w*[!?]?\s*\(|\.\w+|\s+\S)|\bassert\b|self\.assert|\braise AssertionError|\.should\b|\bXCTAssert\w*|\b(?:ASSERT|EXPECT|CHECK|REQUIRE)_?\w*\(|\bAssert\.|\[\[? .*\]\]?|\bexit [1-9]`)
-	// skips finds what keeps a test from running.
+	// skips finds code that prevents a test from running.
 	skips = regexp.MustCompile(`\b[tb]\.Skip(?:f|Now)?\(|pytest\.(?:mark\.)?(?:skip|xfail|importorskip)|unittest\.(?:skip|expectedFailure)|@skip(?:If|Unless)?\b|\b(?:it|test|describe|context|suite)\.(?:skip|only|todo|fixme|failing)\b|\b(?:xit|xdescribe|xtest|xcontext|fit|fdescribe|fcontext)\s*\(|#\[ignore|@(?:Disabled|Ignore)\b|\[(?:Ignore|Fact\(Skip)|Skip\s*=\s*"|markTestSkipped|@tag :?skip|\bskip\s+["']|skip:\s*true|GTEST_SKIP|DISABLED_|XCTSkip|^\s*//go:build ignore`)
-	// excused finds what makes a failing command pass.
+	// excused finds code that makes a failing command pass.
 	excused = regexp.MustCompile(`\|\|\s*(?:true|:|exit 0|echo\b)|--passWithNoTests|--if-present\b|continue-on-error:\s*true|set \+e\b|--exit-zero|--no-fail\b|-Dmaven\.test\.failure\.ignore|-DskipTests`)
-	// threshold finds a limit that a check is held to.
+	// threshold finds a limit for a check.
 	threshold = regexp.MustCompile(`(?i)(?:fail[_-]under|threshold|min(?:imum)?[_-]?coverage|branches|functions|lines|statements)["']?\s*[:=]\s*(\d+(?:\.\d+)?)`)
 )
 
 // runnerFiles are test runners' own settings.
 var runnerFiles = regexp.MustCompile(`(?:^|/)(?:(?:jest|vitest|karma|playwright|cypress|ava)\.config\.\w+|pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|phpunit\.xml(?:\.dist)?|\.mocharc\.\w+|\.coveragerc|codecov\.ya?ml|\.nycrc(?:\.json)?)$`)
 
-// weakened lists the checks that a change has deleted or weakened, one line each. A test that was renamed or moved to another file is not one.
+// weakened lists the checks that a change has deleted or weakened, one line each. Tests that were renamed or moved to another file do not count.
 func weakened(diff []centurion.FileDiff, command string) []string {
 	var out []string
 	cs := changes{diff: diff, command: command}
-	moved := map[string]bool{} // tests that begin somewhere now
+	moved := map[string]bool{} // tests that now begin somewhere
 	for _, f := range diff {
 		for _, name := range testsIn(f, '+') {
 			moved[name] = true
@@ -103,7 +103,7 @@ func testsIn(f centurion.FileDiff, sign byte) (names []string) {
 	return names
 }
 
-// lostTests are the tests that a file lost and no file has now. As many as were added beside them count as renamed.
+// lostTests are the tests that a file lost and no file has now. As many as were added to it count as renamed.
 func lostTests(f centurion.FileDiff, moved map[string]bool) []string {
 	was := testsIn(f, '-')
 	added := slices.DeleteFunc(testsIn(f, '+'), func(name string) bool { return slices.Contains(was, name) })
@@ -111,12 +111,12 @@ func lostTests(f centurion.FileDiff, moved map[string]bool) []string {
 	slices.Sort(lost)
 	lost = slices.Compact(lost)
 	if assertions(f, '-') > assertions(f, '+') {
-		return lost // the tests in their place assert less
+		return lost // the new tests assert less
 	}
 	return lost[min(len(added), len(lost)):]
 }
 
-// assertions counts the added or removed lines that assert something.
+// assertions counts the added or removed lines with assertions.
 func assertions(f centurion.FileDiff, sign byte) (n int) {
 	for l := range changed(f, sign) {
 		if asserts.MatchString(l) && !comment.MatchString(l) {
@@ -143,7 +143,7 @@ func weakenedTests(f centurion.FileDiff, moved map[string]bool) []string {
 	return out
 }
 
-// excuses are lines that were added and keep a check from failing.
+// excuses are added lines that keep a check from failing.
 func excuses(f centurion.FileDiff, test bool) []string {
 	var out []string
 	had := map[string]bool{}
@@ -175,7 +175,7 @@ var (
 	makeTarget = regexp.MustCompile(`^(?:test|check|verify|lint)[\w-]*\s*:`)
 )
 
-// weakenedRunner looks at what runs tests: a script of package.json, a target of a Makefile, a threshold.
+// weakenedRunner examines files that run tests: a script of package.json, a target of a Makefile, a threshold.
 func weakenedRunner(f centurion.FileDiff) []string {
 	var out []string
 	name := path.Base(f.Path)
@@ -216,7 +216,7 @@ func less(a, b string) bool {
 	return x < y
 }
 
-// sameButComma reports whether a removed line was added again, apart from a comma at its end.
+// sameButComma reports whether a removed line was added again, except for a trailing comma.
 func sameButComma(f centurion.FileDiff, line string) bool {
 	trim := func(s string) string { return strings.TrimSuffix(strings.TrimSpace(s), ",") }
 	return slices.ContainsFunc(slices.Collect(changed(f, '+')), func(l string) bool { return trim(l) == trim(line) })

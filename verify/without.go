@@ -7,8 +7,8 @@ import (
 	"centurion"
 )
 
-// WithoutWork is what a check printed when it was run last without the work, or on the work where it was never run without it: its head and its
-// tail, of at most limit bytes together.
+// WithoutWork is the output of the last run of a check without the work, or with it if there was no such run: its head and its tail, at most limit
+// bytes in total.
 func WithoutWork(r centurion.Receipt, limit int) string {
 	out := r.Output
 	for _, run := range slices.Backward(r.Runs) {
