@@ -22,8 +22,8 @@ var wording = []struct {
 	pattern, instead string
 	places           int
 }{
-	{`[«»]`, `straight quotes, or backticks for code`, 2},
-	{`\b[Mm]end(s|ed|ing)?\b`, "fix", 7},
+	{`[«»]`, `straight quotes, or backticks for code`, 1},
+	{`\b[Mm]end(s|ed|ing)?\b`, "fix", 6},
 	{`\b(befalls?|befell)\b`, "happen", 0},
 	{`\bput right\b`, "correct", 2},
 	{`\b([Gg]o|goes|went|gone|going) on\b`, "continue, resume", 19},

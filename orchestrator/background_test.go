@@ -9,7 +9,6 @@ import (
 
 	"centurion"
 	"centurion/event"
-	"centurion/orchestrator/background"
 	"centurion/permission"
 	"centurion/provider/scripted"
 )
@@ -246,15 +245,8 @@ func TestForgottenBackground(t *testing.T) {
 	})
 }
 
-// Whoever works on what a forgotten command's task has left reads first that the command was ended, then its agent's words; the verdict of a
-// review stays its first word.
+// The next worker reads first that the forgotten command was ended, then its agent's words.
 func TestForgottenBackgroundIsToldFirst(t *testing.T) {
-	lost := []string{"its background command bg_1 \"watch\", which was still running when its turn ended", "its background command bg_2 \"serve\""}
-	const told = "(The host ended its background command bg_1 \"watch\", which was still running when its turn ended)\n(The host ended its background command bg_2 \"serve\")"
-	for agent, want := range map[string]string{"worker": told + "\n\nA watcher runs.", "reviewer": "A watcher runs.\n\n" + told} {
-		equal(t, agent, background.WithLost(agent, "A watcher runs.\n", lost), want)
-		equal(t, agent+", nothing lost", background.WithLost(agent, "A watcher runs.\n", nil), "A watcher runs.\n")
-	}
 	bubble(t, map[string]script{
 		"commander": steps(do(plans("- [ ] T1 One", "- [ ] T2 Two", "  - after: T1")), do(work("T1", "x"), work("T2", "y")), say("I wait")),
 		"worker": func(q scripted.Request) scripted.Answer {

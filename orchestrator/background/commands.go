@@ -1,5 +1,4 @@
-// Package background runs the background commands of a mission: what its sessions start beside their turns, what that prints, and how it
-// ends.
+// Package background runs commands beside the turns of a mission's sessions, keeps their output and ends them.
 package background
 
 import (
@@ -29,23 +28,23 @@ import (
 const (
 	maxBackground = 8      // commands of a mission at once: each is a server, a watcher or a build
 	keepEnded     = 16     // ended commands of a mission whose output is kept, so that many short ones do not fill the disk
-	lookKeep      = 10_000 // bytes of new output that one look shows
+	lookKeep      = 10_000 // bytes of new output in one look
 )
 
-// Commands are the background commands of a mission. They are gone with the mission object: after a restart the store's serial
-// numbers see to it that no id is given twice, and a session's history says which ids it had.
+// Commands are the background commands of a mission. They are kept in memory only. After a restart, the store's serial numbers keep ids
+// unique, and a session's history has its earlier ids.
 type Commands struct {
 	st     *state.Mission
 	runner centurion.Runner
 	live   guard.Group
-	dir    string // for what they print; gone with the mission
+	dir    string // for their output; removed with the mission
 
-	mu  sync.Mutex // protects what follows, and what is said to be so in command
+	mu  sync.Mutex // protects all, and the fields of command that say so
 	all []*command
 }
 
-// New returns the commands of a mission, none yet. What they print is kept below scratch; "" means the system's directory for temporary
-// files. The owner calls Close.
+// New returns the commands of a mission, none yet. Their output is kept below scratch; "" means the system's directory for temporary files.
+// The owner calls Close.
 func New(st *state.Mission, runner centurion.Runner, scratch string) *Commands {
 	return &Commands{st: st, runner: runner, dir: filepath.Join(cmp.Or(scratch, os.TempDir()), "centurion-"+st.ID)}
 }
@@ -59,28 +58,28 @@ type command struct {
 	words   string // the description
 	begun   time.Time
 	cancel  context.CancelCauseFunc
-	done    chan struct{} // closed when it has ended with all its processes, and everything it printed has arrived
+	done    chan struct{} // closed when all its processes have ended and all its output is there
 
 	// Protected by Commands.mu.
-	spool   *sandbox.Spool // nil when its output is not kept any more
+	spool   *sandbox.Spool // nil when its output was removed
 	pid     int
 	ended   bool
 	res     centurion.CommandResult
 	err     error
 	cause   error // why it was ended, if it was
 	seen    int64 // how much of the output was shown
-	shown   bool  // its end stands in the status of the request that is being made
+	shown   bool  // the status of the current request reports its end
 	told    bool  // its session knows that it has ended
-	dropped bool  // its output was thrown away before it was seen as a whole
+	dropped bool  // its output was removed before all of it was seen
 }
 
-// The causes with which a background command is killed; a person or the end of the mission has others.
+// The causes for killing a background command. A person and the end of the mission have others.
 var (
 	errKilled   = &centurion.Error{Kind: centurion.KindCancelled, Msg: "its session killed it"}
 	errTaskOver = &centurion.Error{Kind: centurion.KindCancelled, Msg: "the work of its task had ended"}
 )
 
-// Of returns what a session may do with its commands.
+// Of returns the commands of one session, as its tools see them.
 func (s *Commands) Of(c *agent.Conversation) tools.Background { return ownCommands{s, c} }
 
 type ownCommands struct {
@@ -88,7 +87,7 @@ type ownCommands struct {
 	c *agent.Conversation
 }
 
-// Start runs a command beside the session. It lives at most as long as the session's owner.
+// Start runs a command beside the session. It lives at most as long as the session's task, or the mission.
 func (k ownCommands) Start(ctx context.Context, _ *tools.Call, cmd centurion.Command, words string) (tools.BackgroundCommand, error) {
 	none := tools.BackgroundCommand{}
 	runner, ok := k.runner.(centurion.BackgroundRunner)
@@ -167,8 +166,8 @@ func (k ownCommands) prepare(ctx context.Context, b *command) error {
 	return nil
 }
 
-// Close waits for the end of all commands, which end with the mission, and throws away what they have left. The error is that of one
-// which crashed.
+// Close waits for the end of all commands and removes their output. Call it when the mission's context has ended. An error means that a
+// goroutine has crashed.
 func (s *Commands) Close() error {
 	err := s.live.Wait()
 	s.mu.Lock()
@@ -176,22 +175,22 @@ func (s *Commands) Close() error {
 	for _, b := range s.all {
 		b.drop()
 	}
-	_ = os.RemoveAll(s.dir) // what stays behind is in nobody's way
+	_ = os.RemoveAll(s.dir) // leftovers do no harm
 	return err
 }
 
-// Len is how many commands are kept, running or ended.
+// Len is the number of commands, running or ended.
 func (s *Commands) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.all)
 }
 
-// lastPrinted is how much of a command that was ended its session's parent is shown, in bytes: the end of what it had printed.
+// lastPrinted is how many bytes from the end of its output describe a command that the host has ended.
 const lastPrinted = 300
 
-// End ends the commands of a session's attempt and returns when nothing of them is left. What it returns tells, a line each, of those that
-// were still running: their agent may have counted on what they would say.
+// End ends the commands of a session's attempt and waits for their processes. It describes those that still ran, a line each, because their
+// agent may have relied on them.
 func (s *Commands) End(c *agent.Conversation) (lost []string) {
 	for _, b := range s.of(c.ID()) {
 		if b.attempt != c.Attempt {
@@ -209,7 +208,7 @@ func (s *Commands) End(c *agent.Conversation) (lost []string) {
 	return lost
 }
 
-// lostLine tells of a command that was ended because the work of its task had.
+// lostLine describes a command that ended together with the work of its task.
 func (s *Commands) lostLine(b *command) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,7 +223,7 @@ func (s *Commands) lostLine(b *command) string {
 	return line + "; it had printed last: " + last
 }
 
-// TellLost keeps in the journal which background commands of an agent, such as "worker 0/3", ended with the work of its task.
+// TellLost writes to the journal which background commands of an agent, such as "worker 0/3", ended together with the work of its task.
 func (s *Commands) TellLost(ctx context.Context, who string, lost []string) error {
 	if len(lost) == 0 {
 		return nil
@@ -234,8 +233,8 @@ func (s *Commands) TellLost(ctx context.Context, who string, lost []string) erro
 	})
 }
 
-// WithLost adds to a task's result what of its background commands was lost: in front, as its agent may say that they run, and whoever
-// is handed the result may read no more than its first lines. The verdict of a review stays the first word.
+// WithLost adds the lost background commands to a task's result. They come first, because its agent may say that they run, and readers may
+// see only the first lines. The verdict of a review stays the first word.
 func WithLost(agent, text string, lost []string) string {
 	if len(lost) == 0 {
 		return text
@@ -284,8 +283,7 @@ func (k ownCommands) Kill(ctx context.Context, call *tools.Call, id string) (too
 	return k.look(b, true), nil
 }
 
-// find returns a command of the session. One that the session has started under another host, or before the mission
-// stopped, is returned as gone.
+// find returns a command of the session. A command from before the mission's last stop is returned as gone.
 func (k ownCommands) find(ctx context.Context, call *tools.Call, id string) (*command, tools.BackgroundCommand, error) {
 	none := tools.BackgroundCommand{}
 	own := k.of(k.c.ID())
@@ -307,7 +305,7 @@ func (k ownCommands) find(ctx context.Context, call *tools.Call, id string) (*co
 			}
 			if was, _ := p.State.Metadata["background"].(string); was != "" && strings.EqualFold(was, id) {
 				var in struct{ Command string }
-				_ = json.Unmarshal(p.State.Input, &in) // it has run: it could be read
+				_ = json.Unmarshal(p.State.Input, &in) // it was valid when it ran
 				return nil, tools.BackgroundCommand{ID: was, Script: in.Command, Status: tools.BackgroundGone}, nil
 			}
 		}
@@ -319,7 +317,7 @@ func (k ownCommands) find(ctx context.Context, call *tools.Call, id string) (*co
 	return nil, none, e
 }
 
-// add takes a command in if there is room for it, and lets go of the output of the oldest ones that have ended.
+// add adds a command if there is room for it, and removes the output of the oldest ended ones.
 func (s *Commands) add(b *command) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -341,7 +339,7 @@ func (s *Commands) add(b *command) error {
 	return nil
 }
 
-// Forget lets go of the commands of a session that is not resumed any more.
+// Forget removes the ended commands of a session that will not be resumed.
 func (s *Commands) Forget(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -384,7 +382,7 @@ func (s *Commands) of(session string) []*command {
 	return out
 }
 
-// look returns a command as it stands; with output it also takes what is new of that, and the session knows then.
+// look returns the state of a command. With output it also takes the new output, and the session knows of its end.
 func (s *Commands) look(b *command, output bool) tools.BackgroundCommand {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -406,7 +404,7 @@ func (s *Commands) look(b *command, output bool) tools.BackgroundCommand {
 	return out
 }
 
-// outcome says how a command that has ended did so.
+// outcome says how a command has ended.
 func (b *command) outcome() (status tools.BackgroundStatus, reason string) {
 	switch {
 	case b.res.TimedOut:
@@ -424,17 +422,17 @@ func (b *command) outcome() (status tools.BackgroundStatus, reason string) {
 	return tools.BackgroundKilled, b.cause.Error()
 }
 
-// drop lets go of the output.
+// drop removes the output.
 func (b *command) drop() {
 	if b.spool == nil {
 		return
 	}
 	b.dropped = b.seen < b.spool.Total()
-	_ = b.spool.Remove() // it lies in a directory that is removed with the mission
+	_ = b.spool.Remove() // the directory is removed with the mission
 	b.spool = nil
 }
 
-// News tells which commands of a session have ended since it was told, a line each.
+// News lists the commands of a session whose end it does not know of yet, a line each.
 func (s *Commands) News(session string) string {
 	var lines []string
 	for _, b := range s.of(session) {
@@ -449,7 +447,7 @@ func (s *Commands) News(session string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Heard says that the session's request with the news was answered: until then each request has them.
+// Heard marks the news as known, because the model has answered the request with them. Until then, each request repeats them.
 func (s *Commands) Heard(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -58,3 +58,17 @@ func TestEndedBackgroundsAreLetGo(t *testing.T) {
 		t.Errorf("files: %v", got)
 	}
 }
+
+// Lost commands come before the words of their agent; the verdict of a review stays its first word.
+func TestLostCommandsComeFirst(t *testing.T) {
+	lost := []string{"its background command bg_1 \"watch\", which was still running when its turn ended", "its background command bg_2 \"serve\""}
+	const told = "(The host ended its background command bg_1 \"watch\", which was still running when its turn ended)\n(The host ended its background command bg_2 \"serve\")"
+	for agent, want := range map[string]string{"worker": told + "\n\nA watcher runs.", "reviewer": "A watcher runs.\n\n" + told} {
+		if got := WithLost(agent, "A watcher runs.\n", lost); got != want {
+			t.Errorf("%s: %q, want %q", agent, got, want)
+		}
+		if got := WithLost(agent, "A watcher runs.\n", nil); got != "A watcher runs.\n" {
+			t.Errorf("%s, nothing lost: %q", agent, got)
+		}
+	}
+}

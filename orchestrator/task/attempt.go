@@ -22,8 +22,7 @@ import (
 	"centurion/tools"
 )
 
-// attempt runs the task's session to its end and checks the outcome, sending it back to its worker a bounded number of
-// times.
+// attempt runs the task's session to its end and merges its work. Rejected work goes back to the session a bounded number of times.
 func (ts *Tasks) attempt(ctx context.Context, r *state.Run) (session.Outcome, error) {
 	if r.Place == nil {
 		r.Place = ts.Slots.Join(r.Agent)
@@ -64,7 +63,7 @@ func (ts *Tasks) attempt(ctx context.Context, r *state.Run) (session.Outcome, er
 		if back == nil || back.Ends {
 			more, err := c.SpokenTo(ctx)
 			if more {
-				returns-- // what somebody has written meanwhile is no failure, and may be what helps
+				returns-- // a message is no failure, and may contain the help
 				continue
 			}
 			if err != nil || back == nil {
@@ -77,8 +76,8 @@ func (ts *Tasks) attempt(ctx context.Context, r *state.Run) (session.Outcome, er
 	}
 }
 
-// workOn runs a task's session to its end and what it has left in the background, so that nothing of the task writes while it is checked. have are
-// the files that it has changed before; lost tells of the commands that were still running.
+// workOn runs a task's session to its end, and ends its background commands, so that none of them writes during the checks. have lists the
+// files that the task has changed before. lost describes the commands that still ran.
 func (ts *Tasks) workOn(ctx context.Context, c *agent.Conversation, have []string) (out session.Outcome, lost []string, err error) {
 	out, err = c.ToEnd(ctx)
 	lost = ts.Commands.End(c)
@@ -92,10 +91,9 @@ func (ts *Tasks) workOn(ctx context.Context, c *agent.Conversation, have []strin
 	return out, lost, err
 }
 
-// handBack gives a task's work back to its session, with the slot that it needs to go on. Work that has come back too often
-// fails, or is a person's to decide, who is shown what the session has said last: then the count of returns, which it returns,
-// begins anew. A notice does not count. A conflict is no failure of the session: somebody else was faster. The count begins anew with it,
-// which comes to an end because somebody else's work was merged each time.
+// handBack gives rejected work back to its session and acquires a slot for it. It returns the new count of rejections. Work that was rejected
+// too often fails, or a person decides; if the person wants another try, the count begins anew. A notice does not count. A conflict resets
+// the count, as it is no failure of the session. That ends some time: each conflict means that another task's work was merged.
 func (ts *Tasks) handBack(ctx context.Context, c *agent.Conversation, sl *slots.Slot, back *merge.Rejection, returns int, said string) (int, error) {
 	conflict := back.Cause == event.ReturnedConflict
 	over := back.Ends || merge.GivesUp(said) || returns >= ts.Returns && !back.Notice && !conflict
@@ -108,7 +106,7 @@ func (ts *Tasks) handBack(ctx context.Context, c *agent.Conversation, sl *slots.
 		if back.Text, err = ts.stuck(ctx, c, back, returns, said); err != nil {
 			return returns, err
 		}
-		returns = -1 // a person has said that it is tried on
+		returns = -1 // the person wants another try
 	case back.Notice:
 		returns--
 	case conflict:
@@ -120,7 +118,7 @@ func (ts *Tasks) handBack(ctx context.Context, c *agent.Conversation, sl *slots.
 	return returns, ts.Queue.Return(ctx, agent.AuthorOf(c), back, returns+1)
 }
 
-// startAttempt creates or reopens the task's session under the next fencing number and marks its item as running.
+// startAttempt creates or reopens the task's session under the next fencing number, and marks its item as running.
 func (ts *Tasks) startAttempt(ctx context.Context, r *state.Run, sl *slots.Slot) (*agent.Conversation, centurion.Task, error) {
 	t, err := ts.Mission.Store.Task(ctx, r.ID)
 	if err != nil {
@@ -218,7 +216,7 @@ func (ts *Tasks) createSession(ctx context.Context, t *centurion.Task, r *state.
 	})
 }
 
-// underWay moves the mission from planning to running when somebody begins to carry the plan out.
+// underWay moves the mission from planning to running when the first agent other than a planner begins.
 func underWay(tx *store.Tx, mission, agent string) error {
 	rec, err := tx.Mission(mission)
 	if err != nil || rec.Status != centurion.MissionPlanning || agent == agents.Planner {
@@ -228,8 +226,8 @@ func underWay(tx *store.Tx, mission, agent string) error {
 	return err
 }
 
-// reopenSession starts a further attempt in the session of the last one, whose history holds what was done so far; or the first one of a task
-// in the session of another that has ended, whose history goes on with the new prompt.
+// reopenSession starts a further attempt in the session of the last one. The first attempt of a task that resumes another one continues that
+// task's session with a new prompt.
 func (ts *Tasks) reopenSession(ctx context.Context, t *centurion.Task) error {
 	first, prompt, unchanged := t.Attempt == 0, "", t.Unchanged
 	if first {
@@ -253,7 +251,7 @@ func (ts *Tasks) reopenSession(ctx context.Context, t *centurion.Task) error {
 			return err
 		}
 		*t, rec.Metadata.Attempt = moved, moved.Attempt
-		if first { // The end of the task before is no part of this one: nothing that it waited for is waited for again.
+		if first { // the waits of the ended task are over
 			rec.Metadata.Task, rec.Metadata.Retry = t.ID, nil
 		}
 		if err := tx.PutSession(&rec); err != nil {
@@ -267,16 +265,16 @@ func (ts *Tasks) reopenSession(ctx context.Context, t *centurion.Task) error {
 	})
 }
 
-// What a person can answer when work came back too often. Anything else is what the session is told.
+// Answers that a person can choose for work that was rejected too often. Any other answer is a message for the session.
 const (
 	stuckRetry  = "try again"
 	stuckGiveUp = "give up"
-	stuckCall   = "returns" // stands in the place of a tool call in that question
+	stuckCall   = "returns" // the id of that question's call, as no tool call asks it
 )
 
-// stuck decides what becomes of work that came back too often, or of which its session says that it cannot be done. Of that whoever has handed
-// it out hears first, as it knows what the plan is about and can say more; a person, if one is there, is asked where that has
-// been tried, and where work came back too often. Its item is blocked meanwhile. It returns what the session is told if it tries on.
+// stuck decides about work that was rejected too often, or whose session gives up. A session that gives up is first the parent's to help: the
+// task ends as blocked. A person, if there is one, is asked when an earlier task of the item ended like this, or when work was rejected too
+// often. Until the answer, the item is blocked. The text is for the session, if it is to try again.
 func (ts *Tasks) stuck(ctx context.Context, c *agent.Conversation, back *merge.Rejection, returns int, said string) (string, error) {
 	short := fmt.Sprintf("it came back %s and still cannot be merged: %s", centurion.Count(returns, "time"), back.Short)
 	early := back.Ends || returns < ts.Returns
@@ -298,7 +296,7 @@ func (ts *Tasks) stuck(ctx context.Context, c *agent.Conversation, back *merge.R
 			return "", err
 		}
 	}
-	// The question belongs to the answer that was sent back last: a host that goes on finds it, and another round asks anew.
+	// The question belongs to the session's newest message: after a restart it is found again, and the next rejection asks a new one.
 	newest, _, err := ts.Mission.Store.Newest(ctx, c.ID())
 	if err != nil {
 		return "", err
@@ -308,7 +306,7 @@ func (ts *Tasks) stuck(ctx context.Context, c *agent.Conversation, back *merge.R
 	if err != nil {
 		return "", err
 	}
-	if !found || asked.Answered.IsZero() { // one that was answered while nobody worked on it goes on, and is not blocked
+	if !found || asked.Answered.IsZero() { // with an answer the work continues at once
 		if err := ts.Plan.MarkItem(ctx, c.Task.Item, plan.MarkBlocked); err != nil {
 			return "", err
 		}
@@ -337,7 +335,7 @@ func (ts *Tasks) stuck(ctx context.Context, c *agent.Conversation, back *merge.R
 	return back.Text + "\n\nThe person says: " + answer.Text, nil
 }
 
-// firstEnd reports whether no task of the same item, or of the same session, has ended like this before.
+// firstEnd reports whether no earlier task of the same item or session has ended as blocked by its checks.
 func (ts *Tasks) firstEnd(ctx context.Context, r *state.Run) (bool, error) {
 	tasks, err := ts.Mission.Store.Tasks(ctx, ts.Mission.ID)
 	if err != nil {
@@ -350,7 +348,7 @@ func (ts *Tasks) firstEnd(ctx context.Context, r *state.Run) (bool, error) {
 	}), nil
 }
 
-// stuckQuestion is what a person is asked: the agent's own words come first, as they may name what only the person knows.
+// stuckQuestion is the text for the person. The agent's own words come first, as they may ask for something that only the person knows.
 func stuckQuestion(title, agent, short, said string) string {
 	text := title + ": "
 	if said = strings.TrimSpace(said); said != "" {

@@ -19,8 +19,8 @@ import (
 	"centurion/workspace/todo"
 )
 
-// endTask records how the task ended, and what its parent has to be told. A task that ended because the mission stops
-// is queued again: it is tried anew when the mission is resumed.
+// endTask records how the task ended and delivers its result to the parent. A task that ends because the mission stops is queued again, for
+// the time when the mission is resumed.
 func (ts *Tasks) endTask(ctx context.Context, r *state.Run, out session.Outcome, err error) error {
 	if cause := state.CauseOf(ctx); cause != nil && err != nil {
 		err = cause
@@ -46,9 +46,8 @@ func (ts *Tasks) endTask(ctx context.Context, r *state.Run, out session.Outcome,
 	if ferr != nil {
 		return ferr
 	}
-	p, _ := ts.Plan.Read() // the plan's own fault is told elsewhere
-	// The store comes first: what it says is put right in the plan at the next start, but a tick without a completed task
-	// would have the work done twice.
+	p, _ := ts.Plan.Read() // the main loop reports a plan that cannot be read
+	// The store comes first: the next start corrects the plan from it, but a tick without a completed task would have the work done twice.
 	if err := ts.Mission.Store.Update(after, func(tx *store.Tx) error {
 		if err := ts.Mission.Fences.Check(r.ID, r.Attempt); err != nil {
 			return err
@@ -59,7 +58,7 @@ func (ts *Tasks) endTask(ctx context.Context, r *state.Run, out session.Outcome,
 		}
 		return ts.recordEnd(tx, r, p, status, out, err, frees || rejected || void || doubtful)
 	}); err != nil {
-		if errors.Is(err, state.ErrSuperseded) { // the task's end is the newer attempt's to tell
+		if errors.Is(err, state.ErrSuperseded) { // the newer attempt records the end
 			return ts.Mission.RecordRefusal(after, r.ID, t.Session, r.Attempt, "its result")
 		}
 		return err
@@ -69,13 +68,13 @@ func (ts *Tasks) endTask(ctx context.Context, r *state.Run, out session.Outcome,
 	if t.Reviews {
 		return nil
 	}
-	if rejected || void { // the review is done, what it looked at is not: it has to be looked at again
+	if rejected || void { // the review is done, but its subject needs another one
 		status = centurion.TaskCancelled
 	}
 	return ts.Plan.SettleItem(after, t.Item, status)
 }
 
-// endStatus is the state that a task ends in whose work ended with err.
+// endStatus is the final state of a task whose work ended with err.
 func (ts *Tasks) endStatus(err error) centurion.TaskStatus {
 	kind := centurion.KindOf(err)
 	_, stuck := errors.AsType[*agent.StuckError](err)
@@ -92,8 +91,7 @@ func (ts *Tasks) endStatus(err error) centurion.TaskStatus {
 	return centurion.TaskFailed
 }
 
-// takeOver takes from a task that ends the plan that it was to write, and its checkout. What there is to say of that is
-// added to its result.
+// takeOver takes the plan from a planner's answer and releases the task's checkout. Notes about both are added to its result.
 func (ts *Tasks) takeOver(ctx context.Context, r *state.Run, t centurion.Task, status centurion.TaskStatus, out *session.Outcome) {
 	if note := ts.takePlan(ctx, r, status, out.Text); note != "" {
 		out.Text += "\n\n(" + note + ")"
@@ -105,7 +103,7 @@ func (ts *Tasks) takeOver(ctx context.Context, r *state.Run, t centurion.Task, s
 	}
 }
 
-// endsInDoubt reports whether the checks of what a task has done prove too little: its parent has to see to that at once.
+// endsInDoubt reports whether the checks of a completed task prove too little, so that its parent has to act at once.
 func (ts *Tasks) endsInDoubt(tx *store.Tx, p plan.View, t centurion.Task, status centurion.TaskStatus) (bool, error) {
 	if status != centurion.TaskCompleted || t.Item == "" || t.Agent == agents.Reviewer || !ts.Checkouts.Isolated() || p.Doc == nil {
 		return false, nil
@@ -129,7 +127,7 @@ func (ts *Tasks) recordEnd(tx *store.Tx, r *state.Run, p plan.View, status centu
 		t.ElapsedMS = r.Worked(*t) // its checks and its merge were work, too
 		t.Result = out.Text
 		t.Files = append(t.Files, out.Files...)
-		if !ts.Checkouts.Isolated() { // what a command has changed no call names, but the trees around it
+		if !ts.Checkouts.Isolated() { // the trees around a command show its changes, its call does not
 			for _, l := range t.Landed {
 				for _, f := range l.Files {
 					t.Files = append(t.Files, f.Path)
@@ -139,7 +137,7 @@ func (ts *Tasks) recordEnd(tx *store.Tx, r *state.Run, p plan.View, status centu
 		slices.Sort(t.Files)
 		t.Files = slices.Compact(t.Files)
 		t.Files = ts.Checkouts.WithoutAside(*t)
-		if p.Doc != nil && status.Ended() { // the plan may change: what it gave the item is kept as it is now
+		if p.Doc != nil && status.Ended() { // the plan may change later
 			t.Outside, _ = ts.Brief.Outside(p, *t)
 		}
 		switch {
@@ -160,11 +158,11 @@ func (ts *Tasks) recordEnd(tx *store.Tx, r *state.Run, p plan.View, status centu
 	return state.Deliver(tx, t, status != centurion.TaskCompleted || wake)
 }
 
-// errHasPlan says that the mission has a plan already.
+// errHasPlan means that the mission has a plan already.
 var errHasPlan = errors.New("there is a plan")
 
-// takePlan writes the plan that stands in a planner's answer to the mission's todo list, if the planner ended well, was
-// not asked by another planner, and nobody has written one, and returns what its parent has to know of that, or "".
+// takePlan writes the plan from a planner's answer into the mission's todo list, if the mission's own agent has asked for it and there is no
+// plan yet. It returns a note for that agent, or "".
 func (ts *Tasks) takePlan(ctx context.Context, r *state.Run, status centurion.TaskStatus, answer string) string {
 	if status != centurion.TaskCompleted || r.Agent != agents.Planner || r.Now.Load().Parent != ts.Mission.Spent.Load().Session || ts.Mission.Fences.Check(r.ID, r.Attempt) != nil {
 		return ""
@@ -177,7 +175,7 @@ func (ts *Tasks) takePlan(ctx context.Context, r *state.Run, status centurion.Ta
 		return ""
 	}
 	doc, err := ts.Plan.File.Replace(ctx, string(found.Bytes()), false, func(old, _ *todo.Doc) error {
-		if old != nil && len(old.Items()) > 0 { // somebody was faster
+		if old != nil && len(old.Items()) > 0 { // another agent was faster
 			return errHasPlan
 		}
 		return nil
@@ -190,7 +188,7 @@ func (ts *Tasks) takePlan(ctx context.Context, r *state.Run, status centurion.Ta
 	}
 	note := centurion.Count(doc.Counts().Total(), "item") + " taken from the planner's answer into the todo list"
 	if err := errors.Join(ts.Plan.TellTodo(ctx), ts.Mission.Tell(ctx, func(x *event.MissionData) { x.Note = note })); err != nil {
-		return "" // the list is written, and told when the mission is looked at next
+		return "" // the list is written; the main loop reports it
 	}
 	return "The planner had not written the list itself: the host has taken it over.\n" + plan.Outline(doc)
 }

@@ -14,26 +14,27 @@ import (
 	"centurion/store"
 )
 
-// recorder records tasks in the order in which they were delegated. What comes while others are being written is
-// written together after them: fifty tasks of one answer cost a few commits instead of fifty.
+// recorder records tasks in the order of their delegations. Tasks that arrive during a commit share the next one: fifty tasks of one answer
+// cost a few commits instead of fifty.
 type recorder struct {
 	*Tasks
 
-	writing sync.Mutex // held by whoever writes what waits
+	writing sync.Mutex // held while a batch is written
 
 	mu      sync.Mutex // protects waiting
 	waiting []*delegation
 }
 
 type delegation struct {
-	task  centurion.Task // as it is to be recorded, then as it was
-	fresh bool           // this delegation made the task; otherwise an earlier try of the same call did
+	task  centurion.Task // to be recorded; then as recorded
+	fresh bool           // this delegation made the task, not an earlier try of the same call
 	err   error
 	done  bool
 }
 
-// Record writes a task and launches it. It calls begun, which may be nil, as soon as the task has its place in the order. The same call,
-// repeated, gets the task that it made before. The error says who works on its item, or that the budget has no room for it.
+// Record writes a task and launches it. It calls begun, which may be nil, as soon as the task has its place in the order. A repeated call
+// returns its first task. An error has [centurion.KindConflict] if the item or the session has a living task, [centurion.KindBudget] if the
+// budget can never cover the task.
 func (ts *Tasks) Record(t centurion.Task, begun func()) (centurion.Task, error) {
 	ds := &ts.recorder
 	d := &delegation{task: t}
@@ -51,8 +52,7 @@ func (ts *Tasks) Record(t centurion.Task, begun func()) (centurion.Task, error) 
 	return d.task, d.err
 }
 
-// batch is how many delegations are written together at most: few enough that the first of them are at work while the
-// last are being written.
+// batch is the most delegations in one commit. It is small, so that the first tasks work while the last are still being written.
 const batch = 4
 
 func (ds *recorder) next() []*delegation {
@@ -71,7 +71,7 @@ func (ds *recorder) recordBatch(next []*delegation) {
 	for i, d := range next {
 		portions[i] = ds.Sessions.Portion(d.task)
 	}
-	ending := map[string]string{} // items whose task has ended, maybe, and whose mark is not set yet
+	ending := map[string]string{} // items whose task has a goroutine: even if the task has ended, its mark is not set yet
 	for _, r := range ds.Mission.Runs() {
 		if r.Item != "" {
 			ending[r.Item] = r.ID
@@ -112,8 +112,7 @@ func (ds *recorder) recordBatch(next []*delegation) {
 	}
 }
 
-// putDelegation records one task as queued, unless the same call has made it before, its item, in atWork, has a task, or
-// the budget will never have room for it.
+// putDelegation records one task as queued, for [Tasks.Record]. The keys of atWork are the items that have a living task.
 func (ds *recorder) putDelegation(tx *store.Tx, t centurion.Task, portion budget.Amount, atWork map[string]string) (centurion.Task, bool, error) {
 	before, known, err := tx.TaskByCall(t.Parent, t.Call)
 	if err != nil || known {
@@ -146,7 +145,7 @@ func (ds *recorder) putDelegation(tx *store.Tx, t centurion.Task, portion budget
 	return t, true, nil
 }
 
-// Unrecorded is how many tasks are on their way into the store.
+// Unrecorded is the number of delegations that wait to be written.
 func (ts *Tasks) Unrecorded() int {
 	ts.recorder.mu.Lock()
 	defer ts.recorder.mu.Unlock()
@@ -174,9 +173,9 @@ func sessionFree(tx *store.Tx, t centurion.Task) error {
 	return nil
 }
 
-// Restart launches the tasks that had not ended when the mission last stopped, with what they held, and corrects the marks of those that had.
-// That the host went away counts neither as a failure nor as a return. It returns the items whose marks it corrected, and the names of the
-// tasks that had been at work.
+// Restart launches the tasks that had not ended when the mission last stopped; they hold their files again. It corrects the marks of ended
+// tasks. An interruption counts neither as a failure nor as a rejection. It returns the items whose marks it corrected and the names of the
+// interrupted tasks.
 func (ts *Tasks) Restart(ctx context.Context) (marked, again []string, err error) {
 	tasks, err := ts.Mission.Store.Tasks(ctx, ts.Mission.ID)
 	if err != nil {
@@ -201,7 +200,7 @@ func (ts *Tasks) Restart(ctx context.Context) (marked, again []string, err error
 	return marked, again, nil
 }
 
-// requeue records that a task is begun anew, and why.
+// requeue records that a task begins again, and why.
 func (ts *Tasks) requeue(ctx context.Context, id, why string) (t centurion.Task, err error) {
 	err = ts.Mission.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		t, err = state.MoveTask(tx, id, centurion.TaskQueued, func(t *centurion.Task) { t.Reason = why })
@@ -210,18 +209,18 @@ func (ts *Tasks) requeue(ctx context.Context, id, why string) (t centurion.Task,
 	return t, err
 }
 
-// leasePolls is how many polls lie between two looks for tasks that nobody works on.
+// leasePolls is the number of polls from one search for lost tasks to the next.
 const leasePolls = 10
 
-// lost knows which tasks seem to be worked on by nobody.
+// lost is the state of the search for tasks without a goroutine.
 type lost struct {
-	mu       sync.Mutex // held while they are looked for; protects what follows
-	unlooked int        // polls since that was last done
-	found    []string   // tasks that were found once
+	mu       sync.Mutex // held during a search; protects the fields below
+	unlooked int        // polls since the last search
+	found    []string   // tasks that the last search has found
 }
 
-// FindLost begins anew, every few calls, with tasks that are recorded as alive while no goroutine works on them. A task is launched a
-// moment after it was recorded, so one that is lost must be found twice.
+// FindLost launches, on every tenth call, the tasks that are recorded as alive but have no goroutine. A task is launched a moment after it
+// was recorded, so only a task that two searches in a row have found is lost.
 func (ts *Tasks) FindLost() {
 	l, m := &ts.lost, ts.Mission
 	l.mu.Lock()
@@ -232,7 +231,7 @@ func (ts *Tasks) FindLost() {
 	l.unlooked = 0
 	tasks, err := m.Store.Tasks(m.Ctx, m.ID)
 	if err != nil {
-		return // who works with the store meets it, too
+		return // the work itself meets this error, too
 	}
 	var found []string
 	for _, t := range tasks {
@@ -247,13 +246,13 @@ func (ts *Tasks) FindLost() {
 	l.found = found
 }
 
-// wait returns when nobody looks any more.
+// wait returns when no search is under way.
 func (l *lost) wait() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 }
 
-// relaunch begins anew with a task that nobody works on.
+// relaunch starts a lost task again.
 func (ts *Tasks) relaunch(id string) {
 	if t, err := ts.requeue(ts.Mission.Ctx, id, "nobody worked on it any more"); err == nil && ts.Mission.Ctx.Err() == nil {
 		ts.Claims.HoldAgain(t)

@@ -1,5 +1,5 @@
-// Package task is the life of a task: how it is recorded and launched, what it waits for, the attempts of its work, its end, and how one
-// that was lost is found again. Its session is driven by package agent; what its tools do is decided above.
+// Package task is the life of a task: how it is recorded and launched, what it waits for, the attempts of its work, and its end. It starts
+// lost tasks again. Package agent drives their sessions.
 package task
 
 import (
@@ -30,7 +30,7 @@ import (
 // Tasks are the tasks of one mission.
 type Tasks struct {
 	Deps
-	group    guard.Group // of the goroutines of those that live
+	group    guard.Group // runs one goroutine for each living task
 	recorder recorder
 	lost     lost
 }
@@ -52,17 +52,17 @@ type Deps struct {
 	Auditor   *pulse.Auditor
 	Workspace *workspace.Workspace
 	Version   string // of the program, for new sessions
-	Returns   int    // how often work may come back before somebody decides
+	Returns   int    // how often work may be rejected before its parent or a person decides
 
 	// Open loads the session of a task to be driven, with its tools.
 	Open   func(ctx context.Context, session string, r *state.Run) (*agent.Conversation, error)
 	Keeper Keeper
 }
 
-// Keeper hears how many tasks there are.
+// Keeper is told when tasks begin and end.
 type Keeper interface {
-	Poke()           // there are more
-	Ended(id string) // one has ended
+	Poke()           // there are more tasks
+	Ended(id string) // a task has ended
 }
 
 // New returns the tasks of a mission, none of which is recorded or launched. The owner calls Wait.
@@ -72,8 +72,8 @@ func New(d Deps) *Tasks {
 	return ts
 }
 
-// Wait returns when every task has ended, and nobody looks for lost ones any more. The mission's work has ended before. The error is
-// why an end could not be recorded.
+// Wait returns when every task has ended and the search for lost ones is over. Call it when the mission's context has ended. The error says
+// why the end of a task could not be recorded.
 func (ts *Tasks) Wait() error {
 	ts.lost.wait()
 	return ts.group.Wait()
@@ -83,7 +83,7 @@ func (ts *Tasks) Wait() error {
 func (ts *Tasks) Launch(t centurion.Task) {
 	ctx, cancel := context.WithCancelCause(ts.Mission.Ctx)
 	r := &state.Run{ID: t.ID, Item: t.Item, Name: t.Name(), Agent: t.Agent, Ctx: ctx, Cancel: cancel, Done: make(chan struct{})}
-	r.Place = ts.Slots.Join(r.Agent) // now: tasks are launched in the order in which they were delegated
+	r.Place = ts.Slots.Join(r.Agent) // now, to keep the order of the delegations
 	r.Now.Store(&t)
 	r.Before = t.ElapsedMS
 	r.Account, r.Covered = ts.Reserves.Spawn(t, ts.Sessions.Portion(t))
@@ -101,14 +101,13 @@ func (ts *Tasks) Launch(t centurion.Task) {
 		}()
 		err = guard.Call("task "+r.Name, func() error { return ts.run(ctx, r) })
 		if err != nil {
-			ts.Mission.End(err) // nobody would ever hear of the task's end
+			ts.Mission.End(err) // without a recorded end, the parent would wait for ever
 		}
 		return err
 	})
 }
 
-// run works on a task until it has ended, or until the mission stops. An error means that the end could not be
-// recorded.
+// run works on a task until it ends or the mission stops. An error means that the end could not be recorded.
 func (ts *Tasks) run(ctx context.Context, r *state.Run) error {
 	defer func() { r.Place.Leave() }()
 	var out session.Outcome
@@ -140,7 +139,7 @@ func (ts *Tasks) Cancel(ctx context.Context, id, reason string) error {
 	}
 }
 
-// CancelIdle cancels a task that nobody works on, as its mission is not running. One that has ended and cannot be cancelled stays as it is.
+// CancelIdle cancels a task of a mission that is not running. A task that cannot be cancelled any more stays as it is, without an error.
 func CancelIdle(ctx context.Context, st *store.Store, id, reason string) error {
 	return st.Update(ctx, func(tx *store.Tx) error {
 		t, err := tx.Task(id)
@@ -158,8 +157,8 @@ func CancelIdle(ctx context.Context, st *store.Store, id, reason string) error {
 	})
 }
 
-// ready waits until the task may be launched: its plan is accepted, its item's predecessors are done, and nobody else
-// holds its files. What it waits for stands in the task.
+// ready waits until the task may begin: its plan is accepted, the items before it are done, and no other task holds its files. The task's
+// reason says why it waits.
 func (ts *Tasks) ready(ctx context.Context, r *state.Run) error {
 	told := ""
 	for {
@@ -185,7 +184,7 @@ func (ts *Tasks) ready(ctx context.Context, r *state.Run) error {
 	}
 }
 
-// obstacle says what keeps a task from being launched, or "" if nothing does. Its files are claimed then.
+// obstacle says why a task cannot begin yet. If it is "", the task has claimed its files.
 func (ts *Tasks) obstacle(ctx context.Context, r *state.Run) (string, error) {
 	rec, err := ts.Mission.Store.Mission(ctx, ts.Mission.ID)
 	if err != nil {
@@ -208,7 +207,7 @@ func (ts *Tasks) obstacle(ctx context.Context, r *state.Run) (string, error) {
 		return "the plan has vanished", nil
 	}
 	t := r.Now.Load()
-	if t.Reviews { // what it judges is there, and it changes no file
+	if t.Reviews { // its subject exists, and it changes no file
 		return "", nil
 	}
 	it, ok := p.Doc.Item(r.Item)
@@ -216,14 +215,14 @@ func (ts *Tasks) obstacle(ctx context.Context, r *state.Run) (string, error) {
 	case ok:
 	case p.IsGone(r.Item):
 		return "", plan.Removed(r.Item)
-	case t.Attempt > 0: // it has begun: a slip in the plan does not end it
+	case t.Attempt > 0: // a mistake in the plan does not end a task that has begun
 		return "", nil
 	default:
 		return fmt.Sprintf("line %d of the plan, which is not read as item %s", p.Doc.Misread(r.Item), r.Item), nil
 	}
 	for _, other := range ts.Mission.Runs() {
 		if other.Item == r.Item && other.ID != r.ID {
-			return "after its earlier task", nil // it has ended, and its mark is still to be set
+			return "after its earlier task", nil // that one has ended, but its mark is not set yet
 		}
 	}
 	if unmet := p.Doc.Unmet(r.Item); len(unmet) > 0 {

@@ -24,7 +24,7 @@ import (
 	"centurion/workspace/todo"
 )
 
-// delegator fulfils tools.Delegator for one conversation.
+// delegator implements tools.Delegator for one conversation.
 type delegator struct {
 	*Set
 	c *agent.Conversation
@@ -33,10 +33,9 @@ type delegator struct {
 // Delegator returns how a conversation hands out work and ends the mission.
 func (s *Set) Delegator(c *agent.Conversation) tools.Delegator { return delegator{s, c} }
 
-// Delegate records a task and launches it. The same call, repeated after a restart, finds the task it made before, whatever has
-// become of its item meanwhile.
+// Delegate records a task and launches it. A call that is repeated after a restart finds its first task, whatever the state of the item.
 func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.Delegation) (centurion.Task, error) {
-	// Some endpoints count their calls anew in each answer, so a call is known by its message as well.
+	// Some endpoints count their calls anew in each answer, so the key contains the message, too.
 	key := call.Message + "/" + call.ID
 	if t, made, err := d.Mission.Store.TaskByCall(ctx, d.c.ID(), key); made || err != nil {
 		return t, err
@@ -45,7 +44,7 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 		return centurion.Task{}, &centurion.Error{Kind: centurion.KindConflict, Msg: "the mission is complete: nothing more is started"}
 	}
 	agent, err := d.allowed(ctx, want)
-	if err == nil { // before what may change while a person is asked is looked at
+	if err == nil { // before the plan is read: it may change while a person decides
 		err = d.c.Desk().MayStart(ctx, call, agent.Name, want.Description)
 	}
 	if err != nil {
@@ -78,7 +77,7 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 			return centurion.Task{}, err
 		}
 	}
-	if err := d.ownMerged(ctx, d.c); err != nil { // whoever is to work on it has to see it
+	if err := d.ownMerged(ctx, d.c); err != nil { // the new task has to see that work
 		return centurion.Task{}, err
 	}
 	before, err := d.resumes(ctx, agent, want)
@@ -95,7 +94,7 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	return d.record(plan, t, call.Begun)
 }
 
-// record writes a task, and returns it as one that waits if its item comes after others: it is about to.
+// record writes a task. If its item comes after others, it is returned as waiting, as it will be in a moment.
 func (d delegator) record(p plan.View, t centurion.Task, begun func()) (centurion.Task, error) {
 	t, err := d.Launcher.Record(t, begun)
 	if err == nil && !t.Reviews && p.Doc != nil && t.Status == centurion.TaskQueued {
@@ -112,7 +111,7 @@ func (d delegator) ItemTitle(item string) string {
 	return it.Title
 }
 
-// recordAgain writes a task that mends an item which is done and in doubt: the item is open again by that.
+// recordAgain opens an item that is done but in doubt, and writes a task for it.
 func (d delegator) recordAgain(ctx context.Context, t centurion.Task, begun func()) (centurion.Task, error) {
 	if err := d.Plan.MarkItem(ctx, t.Item, plan.MarkOpen); err != nil {
 		return t, err
@@ -129,7 +128,7 @@ func (d delegator) recordAgain(ctx context.Context, t centurion.Task, begun func
 	return got, err
 }
 
-// allowed checks that the conversation's agent may hand work to the one it names.
+// allowed checks that the conversation's agent may delegate to the agent that it names.
 func (d delegator) allowed(ctx context.Context, want tools.Delegation) (agents.Agent, error) {
 	agent, err := d.Mission.Cast.Find(want.Agent)
 	if err != nil {
@@ -154,7 +153,7 @@ func (d delegator) allowed(ctx context.Context, want tools.Delegation) (agents.A
 	return agent, nil
 }
 
-// Await blocks until the task has ended, or until the synchronous wait is over: then the task goes on.
+// Await waits for the end of the task, for as long as [Set.Wait]. The task continues after that.
 func (d delegator) Await(ctx context.Context, _ *tools.Call, id string) (centurion.Task, error) {
 	r := d.Mission.Run(id)
 	if r != nil {
@@ -178,7 +177,7 @@ func (d delegator) Await(ctx context.Context, _ *tools.Call, id string) (centuri
 	return d.Mission.Store.Task(ctx, id)
 }
 
-// Tasks lists them at once, unless the list is the one that the conversation was given last.
+// Tasks lists the conversation's tasks. If nothing has changed since the last list, it waits for a change first.
 func (d delegator) Tasks(ctx context.Context, _ *tools.Call) ([]centurion.Task, error) {
 	all, err := d.c.Tasks(ctx)
 	if err != nil {
@@ -197,7 +196,7 @@ func (d delegator) Tasks(ctx context.Context, _ *tools.Call) ([]centurion.Task, 
 	return all, nil
 }
 
-// standOf says how tasks stand, without what changes by itself.
+// standOf is the state of tasks as a text, without usage and times.
 func standOf(tasks []centurion.Task) string {
 	var b strings.Builder
 	for _, t := range tasks {
@@ -206,7 +205,7 @@ func standOf(tasks []centurion.Task) string {
 	return b.String()
 }
 
-// Result returns a task that has ended, or waits for the end of one that lives while there is nothing else to do.
+// Result returns a task. If it lives, Result waits for its end, unless can names other work to start.
 func (d delegator) Result(ctx context.Context, _ *tools.Call, id string) (t centurion.Task, can string, err error) {
 	if t, err = d.find(ctx, id); err != nil || t.Status.Ended() {
 		return t, "", err
@@ -218,9 +217,9 @@ func (d delegator) Result(ctx context.Context, _ *tools.Call, id string) (t cent
 	return t, can, err
 }
 
-// Report is the notice of a task's end, as its parent would be told it.
+// Report is the notice of a task's end, as its parent would get it.
 func (d delegator) Report(ctx context.Context, t centurion.Task) (text string, err error) {
-	// A plan that cannot be read is told elsewhere. The transaction only reads.
+	// The main loop reports a plan that cannot be read. The transaction only reads.
 	p, _ := d.Plan.Read()
 	err = d.Mission.Store.Update(ctx, func(tx *store.Tx) error {
 		text, err = d.Brief.Notice(tx, p, t)
@@ -232,7 +231,7 @@ func (d delegator) Report(ctx context.Context, t centurion.Task) (text string, e
 	return text + d.Brief.Outline(p, t), err
 }
 
-// goesBy reports whether a task can be meant by a name: its item's, w7, or its id.
+// goesBy reports whether a name means a task: the id of its item, w7, or its own id.
 func goesBy(t centurion.Task, name string) bool {
 	return name != "" && (t.ID == name || t.Item == name || t.Number > 0 && name == "w"+strconv.Itoa(t.Number))
 }
@@ -244,7 +243,7 @@ func (d delegator) find(ctx context.Context, id string) (centurion.Task, error) 
 		return centurion.Task{}, err
 	}
 	var names []string
-	for _, t := range slices.Backward(tasks) { // of an item that has had several, its newest
+	for _, t := range slices.Backward(tasks) { // of several tasks of an item, the newest
 		if goesBy(t, id) {
 			return t, nil
 		}
@@ -277,7 +276,7 @@ func (d delegator) Cancel(ctx context.Context, _ *tools.Call, id, reason string)
 	return d.Mission.Store.Task(ctx, t.ID)
 }
 
-// Complete ends the mission if everything is proven done.
+// Complete ends the mission if nothing is missing.
 func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary, check string) (string, error) {
 	if d.c.Task != nil {
 		return "", &centurion.Error{Kind: centurion.KindPermission, Msg: "a task does not end the mission",
@@ -293,7 +292,7 @@ func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary, check s
 	missing, err := d.Finisher.Missing(ctx)
 	if err != nil {
 		if _, blocked := errors.AsType[*state.Blocked](err); blocked {
-			d.Mission.End(err) // nothing that the model could say would change it
+			d.Mission.End(err) // the model cannot change it
 		}
 		return "", err
 	}
@@ -307,8 +306,8 @@ func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary, check s
 	return "The mission is complete.", nil
 }
 
-// takeCheck keeps a command that the mission's own agent gives for the end. One that may not run is not kept, as it would keep the mission from
-// every end; nor is one that can only pass, as it shows nothing and would take the place of one that can fail.
+// takeCheck keeps a check that the mission's own agent gives for the end. It drops one that may not run, as that would block every end, and
+// one that can only pass, as that shows nothing.
 func (d delegator) takeCheck(ctx context.Context, command string) error {
 	if command == "" || verify.CanOnlyPass(command) {
 		return nil
@@ -320,8 +319,8 @@ func (d delegator) takeCheck(ctx context.Context, command string) error {
 	return err
 }
 
-// resumes returns the task whose session a delegation goes on with: its id is empty if it begins a new one. The error says why a task
-// cannot be gone on with: it is unknown, another agent's, not ended, or its conversation is there no more.
+// resumes returns the task whose session a delegation continues, and a task without an id for a new session. The error says why a task cannot
+// be resumed: it is unknown, another agent's, not ended, or its conversation was removed.
 func (d delegator) resumes(ctx context.Context, agent agents.Agent, want tools.Delegation) (centurion.Task, error) {
 	var newest centurion.Task
 	if want.Resume == "" {
@@ -332,7 +331,7 @@ func (d delegator) resumes(ctx context.Context, agent agents.Agent, want tools.D
 		return newest, err
 	}
 	var names []string
-	for _, t := range tasks { // oldest first: a session that was resumed before is its last task's
+	for _, t := range tasks { // oldest first: the last task of a session counts
 		if (goesBy(t, want.Resume) || want.Resume == t.Session) && (t.Agent == agent.Name || newest.Agent != agent.Name) {
 			newest = t
 		}

@@ -18,7 +18,7 @@ import (
 	"centurion/workspace/todo"
 )
 
-// planner fulfils tools.Planner for one conversation.
+// planner implements tools.Planner for one conversation.
 type planner struct {
 	*Set
 	c *agent.Conversation
@@ -27,10 +27,10 @@ type planner struct {
 // Planner returns how a conversation changes the plan.
 func (s *Set) Planner(c *agent.Conversation) tools.Planner { return planner{s, c} }
 
-// UpdateTodo applies one change of the plan. An item that is marked as done and has a verify command is checked first.
+// UpdateTodo changes the plan. An item with a verify command is checked before it is marked as done.
 func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpdate) (list string, remarks bool, err error) {
 	var notes []string
-	before, _ := p.Plan.Read() // one that cannot be read had nothing to remark on
+	before, _ := p.Plan.Read() // a plan that cannot be read has no remarks
 	if u.Level != 0 {
 		note, err := p.Plan.SetLevel(ctx, u.Level, p.c.Agent.Name)
 		if err != nil {
@@ -76,7 +76,7 @@ func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpda
 	return strings.Join(slices.Concat(notes, []string{plan.Outline(doc)}, after), "\n"), len(notes)+len(after)+len(doc.Problems()) > 0, nil
 }
 
-// replace puts a whole text in the place of the plan, and says what of it was kept otherwise and what its new checks are worth.
+// replace writes a whole new plan. The notes list items that stay different, and results of the new checks.
 func (p planner) replace(ctx context.Context, content string) (doc *todo.Doc, notes []string, err error) {
 	var changed []centurion.Exchange
 	keeps := func(prev, next *todo.Doc) (err error) {
@@ -88,7 +88,7 @@ func (p planner) replace(ctx context.Context, content string) (doc *todo.Doc, no
 		}
 		return err
 	}
-	// A worker or a reviewer read the plan a while ago, and does not decide what its items are.
+	// Workers and reviewers have read the plan a while ago, and do not decide on its items.
 	stale := p.c.Task != nil && p.c.Agent.Name != agents.Planner
 	if doc, err = p.Plan.File.Replace(ctx, content, stale, keeps); err != nil {
 		return nil, nil, err
@@ -97,7 +97,7 @@ func (p planner) replace(ctx context.Context, content string) (doc *todo.Doc, no
 	return doc, append(keptNotes(content, doc), run...), err
 }
 
-// keptNotes says what of a plan that was sent is as somebody else had written it meanwhile, a line for each item.
+// keptNotes lists the items that keep a change which another agent or a person has made since the model read the plan.
 func keptNotes(sent string, now *todo.Doc) (out []string) {
 	was, err := todo.Parse([]byte(sent))
 	if err != nil {
@@ -111,7 +111,7 @@ func keptNotes(sent string, now *todo.Doc) (out []string) {
 	return out
 }
 
-// allOrNone says of several changes, one of which cannot be made, that none was made.
+// allOrNone adds to the error of one change that the others were not made, either.
 func allOrNone(err error, changes int) error {
 	e, ok := errors.AsType[*centurion.Error](err)
 	if !ok || changes < 2 {
@@ -122,7 +122,7 @@ func allOrNone(err error, changes int) error {
 	return &told
 }
 
-// withoutOwnTick leaves out that a task ticks its own item: the host does that when the task ends.
+// withoutOwnTick removes a task's tick of its own item: the host sets it when the task ends.
 func withoutOwnTick(c *agent.Conversation, updates []tools.ItemUpdate) []tools.ItemUpdate {
 	out := slices.Clone(updates)
 	for i, u := range out {
@@ -133,7 +133,7 @@ func withoutOwnTick(c *agent.Conversation, updates []tools.ItemUpdate) []tools.I
 	return out
 }
 
-// keepsRunning refuses a new plan that drops an item somebody works on.
+// keepsRunning refuses a new plan without an item that has a living task.
 func keepsRunning(runs []*state.Run, next *todo.Doc) error {
 	for _, r := range runs {
 		if r.Item == "" {
@@ -145,13 +145,12 @@ func keepsRunning(runs []*state.Run, next *todo.Doc) error {
 		}
 	}
 	if len(next.Items()) == 0 {
-		return &centurion.Error{Kind: centurion.KindUsage, Msg: "the new list has no items", Hint: "write items like «- [ ] T1 Do this @worker»"}
+		return &centurion.Error{Kind: centurion.KindUsage, Msg: "the new list has no items", Hint: "write items like \"- [ ] T1 Do this @worker\""}
 	}
 	return nil
 }
 
-// applyTodo adds new items and makes the changes of single ones, which may be those that are new. A change that cannot be made
-// leaves the plan as it was.
+// applyTodo adds items and changes single ones, also the new ones. On an error, the document is not to be stored.
 func applyTodo(d *todo.Doc, u tools.TodoUpdate) error {
 	d.AssignIDs()
 	was := d.Dangling()
@@ -209,8 +208,7 @@ func markOf(status string) (todo.Mark, error) {
 		Hint: "use open, done, cancelled or blocked; running is set by delegate_task"}
 }
 
-// proveTicks runs the commands of items that an agent marks as done. An item whose command fails is not ticked: the
-// whole update is refused with the output.
+// proveTicks runs the verify commands of items that an agent marks as done. If one fails, the whole update is refused with its output.
 func (p planner) proveTicks(ctx context.Context, updates []tools.ItemUpdate) ([]string, error) {
 	v, err := p.Plan.Read()
 	if err != nil || v.Doc == nil {

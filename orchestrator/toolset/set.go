@@ -1,5 +1,5 @@
-// Package toolset fulfils the interfaces that the tools declare, for one conversation of a mission each: it hands out work, changes the plan,
-// starts sub-agents and ends the mission.
+// Package toolset implements interfaces that package tools declares, for one conversation of a mission each: delegation, the plan,
+// sub-agents and the end of the mission.
 package toolset
 
 import (
@@ -18,7 +18,7 @@ import (
 	"centurion/workspace"
 )
 
-// Set is what the tools of a mission's conversations work with.
+// Set creates the implementations for the conversations of one mission.
 type Set struct {
 	Mission   *state.Mission
 	Plan      *plan.Plan
@@ -33,22 +33,22 @@ type Set struct {
 	Finisher  Finisher
 
 	Model        func(ref string) (agent.Model, error) // finds a model by its "provider/model" name
-	TaskBudget   centurion.TaskBudget                  // of a task that is given none of its own
-	Wait         time.Duration                         // how long a synchronous delegation waits before it goes on in the background
-	SubAgentIdle time.Duration                         // how long nothing may come from a sub-agent, its waits apart, before it is stopped
-	Poll         time.Duration                         // between two looks at a sub-agent that waits
+	TaskBudget   centurion.TaskBudget                  // the default of tasks
+	Wait         time.Duration                         // the longest wait of a synchronous delegation
+	SubAgentIdle time.Duration                         // a sub-agent that is silent for longer is stopped; its waits do not count
+	Poll         time.Duration                         // the time between two looks at a sub-agent that waits
 }
 
 // Finisher ends the mission.
 type Finisher interface {
-	// Missing runs the final checks and says, in words for the mission's own agent, what keeps the mission from being complete. The error is
-	// a [state.Blocked] where only a person can help.
+	// Missing runs the final checks. It lists, for the mission's own agent, why the mission is not complete. The error is a [state.Blocked]
+	// if only a person can help.
 	Missing(ctx context.Context) ([]string, error)
-	Claim()        // the mission is complete, unless more arrives before its turn ends
-	Claimed() bool // whether it is
+	Claim()        // the mission is complete, unless a message arrives before the turn ends
+	Claimed() bool // reports whether it is
 }
 
-// ownMerged merges what the mission's own agent has written, if the call is its: why that cannot be is the error of the call.
+// ownMerged merges the work of the mission's own agent, before a call of it that needs the merged state. The error is for the model.
 func (s *Set) ownMerged(ctx context.Context, c *agent.Conversation) error {
 	if c.Task != nil {
 		return nil
@@ -61,5 +61,5 @@ func (s *Set) ownMerged(ctx context.Context, c *agent.Conversation) error {
 		return err
 	}
 	return &centurion.Error{Kind: centurion.KindVerify, Msg: "your own changes cannot be merged yet: " + back.Text,
-		Hint: "mend that first, then call it again"}
+		Hint: "fix that first, then call it again"}
 }

@@ -16,12 +16,12 @@ import (
 	"centurion/tools"
 )
 
-// idleGrace is what a request to the model has beyond that. A provider's own limit of silence may be as long, and is told of
-// first by design: it leads to another request, the idle clock to the end of the work.
+// idleGrace is added to the limit during a request to the model. The provider's own limit of silence may be the same, and has to come first: it
+// only repeats the request.
 const idleGrace = 5 * time.Second
 
-// subAgents fulfils tools.SubAgents for one conversation. A sub-agent is a task like any other, with a session below its
-// parent's, a slot, a share of the budget and recovery; only its parent waits for it, by the clock that stands here.
+// subAgents implements tools.SubAgents for one conversation. A sub-agent is a task like any other, with a session, a slot, a share of the
+// budget and recovery. In addition, its parent waits for it and limits its silence.
 type subAgents struct {
 	*Set
 	c *agent.Conversation
@@ -30,7 +30,7 @@ type subAgents struct {
 // SubAgents returns how a conversation starts sub-agents.
 func (s *Set) SubAgents(c *agent.Conversation) tools.SubAgents { return subAgents{s, c} }
 
-// Spawn records the task and launches it. The same call, repeated after a restart, finds the task that it made before.
+// Spawn records the task and launches it. A call that is repeated after a restart finds its first task.
 func (s subAgents) Spawn(ctx context.Context, call *tools.Call, want tools.SubAgent) (centurion.Task, error) {
 	c := s.c
 	key := call.Message + "/" + call.ID
@@ -60,7 +60,7 @@ func (s subAgents) Spawn(ctx context.Context, call *tools.Call, want tools.SubAg
 		Sub: &centurion.SubAgent{Tools: held, Model: want.Model, System: want.System}}, call.Begun)
 }
 
-// Join waits for the end of a sub-agent, sees to it that it has one, and gathers what there is to tell of it.
+// Join waits for the end of a sub-agent and reports it. A sub-agent that is silent for too long is ended.
 func (s subAgents) Join(ctx context.Context, _ *tools.Call, id string) (tools.SubReport, error) {
 	r := s.Mission.Run(id)
 	if r != nil {
@@ -75,11 +75,11 @@ func (s subAgents) Join(ctx context.Context, _ *tools.Call, id string) (tools.Su
 			return tools.SubReport{}, err
 		}
 	}
-	return s.report(context.WithoutCancel(ctx), id) // what it did is told although the work was stopped
+	return s.report(context.WithoutCancel(ctx), id) // its work is reported even if the parent was stopped
 }
 
-// attend returns when a sub-agent has ended. It ends it itself when its parent's turn ends, unless that is because
-// the mission stops and takes everything with it, and when nothing has come from it for too long.
+// attend returns when a sub-agent has ended. It ends the sub-agent when it is silent for too long, and when its parent's turn ends. If the
+// mission stops, all tasks end without it.
 func (s subAgents) attend(ctx context.Context, r *state.Run) {
 	limit := s.SubAgentIdle
 	for stopped := ctx.Done(); ; {
@@ -88,8 +88,7 @@ func (s subAgents) attend(ctx context.Context, r *state.Run) {
 		if c := s.Sessions.On(r.ID); c != nil {
 			now = c.Pulse.Signs(true)
 		}
-		// The clock stands while it waits: for a slot, a person, a check, the end of others' commands, or the time at which a failed request
-		// is repeated.
+		// Waits do not count: for a slot, a person, a check, commands of others, or the time to repeat a failed request.
 		if now.Turn && !now.Waits {
 			wait = limit - now.Silent
 			if now.Asking {
@@ -99,7 +98,7 @@ func (s subAgents) attend(ctx context.Context, r *state.Run) {
 				r.Cancel(&centurion.Error{Kind: centurion.KindTimeout,
 					Msg:  fmt.Sprintf("nothing has come from it for %s, since %s", text.Took(limit), now.Did),
 					Hint: "give it a smaller task, or raise sub_agent_idle"})
-				<-r.Done // its processes have ended then, too
+				<-r.Done // by then its processes have ended, too
 				return
 			}
 		}
@@ -129,7 +128,7 @@ func (s subAgents) attend(ctx context.Context, r *state.Run) {
 	}
 }
 
-// report reads all there is to tell of a sub-agent.
+// report reads the outcome of a sub-agent.
 func (s subAgents) report(ctx context.Context, id string) (tools.SubReport, error) {
 	t, err := s.Mission.Store.Task(ctx, id)
 	rep := tools.SubReport{Task: t}
