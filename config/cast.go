@@ -44,7 +44,7 @@ func (cfg *Config) Cast(profile string) (*agents.Cast, error) {
 			Temperature: a.Temperature, Steps: a.Steps, Tools: a.Tools, Disable: a.Disable, Source: a.File})
 	}
 	if len(passed) > 0 {
-		say("settings of OpenCode's own agents have no part in a mission: %s", strings.Join(passed, ", "))
+		say("ignored: settings for OpenCode's own agents: %s", strings.Join(passed, ", "))
 	}
 	if len(project) > 0 {
 		say("agents that came with the project are in force: %s", strings.Join(project, ", "))

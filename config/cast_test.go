@@ -47,7 +47,7 @@ func TestSettingsUnderOldNames(t *testing.T) {
 		}
 		all := strings.Join(cfg.Notices, "\n")
 		if round == 0 && (strings.Count(all, "\n") != 2 || !strings.Contains(all, "agent builder (b) do not count beside those of the worker") ||
-			!strings.Contains(all, "no part in a mission: build, explore") || !strings.Contains(all, "came with the project are in force: librarian (l)")) {
+			!strings.Contains(all, "for OpenCode's own agents: build, explore") || !strings.Contains(all, "came with the project are in force: librarian (l)")) {
 			t.Errorf("notices:\n%s", all)
 		}
 	}

@@ -254,7 +254,7 @@ func inRepository(dir string) bool {
 func (d *doctor) rg(ctx context.Context) []Finding {
 	v, err := version(ctx, "rg")
 	if err != nil {
-		return []Finding{{"rg", Warn, reason(err), "install ripgrep: a slower search of our own is used without it"}}
+		return []Finding{{"rg", Warn, reason(err), "install ripgrep: the slower built-in search is used without it"}}
 	}
 	return []Finding{{Name: "rg", Status: OK, Detail: v}}
 }
@@ -367,7 +367,7 @@ func (d *doctor) notices(context.Context) []Finding {
 	}
 	ok, why := d.Notify()
 	if !ok {
-		return []Finding{{"notices", Warn, cmp.Or(why, "not available"), "nothing to do: the terminal says the same"}}
+		return []Finding{{"notices", Warn, cmp.Or(why, "not available"), "desktop notifications are off; the terminal shows the same"}}
 	}
 	return []Finding{{Name: "notices", Status: OK, Detail: cmp.Or(why, "desktop notices can be shown")}}
 }

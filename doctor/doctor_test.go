@@ -322,8 +322,8 @@ func TestNoticesAndMissions(t *testing.T) {
 	}{
 		{true, "", Finding{"notices", OK, "desktop notices can be shown", ""}},
 		{true, "by notify-send", Finding{"notices", OK, "by notify-send", ""}},
-		{false, "", Finding{"notices", Warn, "not available", "nothing to do: the terminal says the same"}},
-		{false, "no desktop", Finding{"notices", Warn, "no desktop", "nothing to do: the terminal says the same"}},
+		{false, "", Finding{"notices", Warn, "not available", "desktop notifications are off; the terminal shows the same"}},
+		{false, "no desktop", Finding{"notices", Warn, "no desktop", "desktop notifications are off; the terminal shows the same"}},
 	} {
 		o.Notify = func() (bool, string) { return tt.ok, tt.why }
 		if got := find(t, Run(t.Context(), o), "notices")[0]; got != tt.want {

@@ -57,7 +57,7 @@ func (r *rig) levels(mission string) string {
 }
 
 // ORCH-8, ORCH-102: a level is recorded with who said it, and every change is told: the person's stands above the agents',
-// and what nobody said is read from the plan.
+// and what nobody said is inferred.
 func TestLevels(t *testing.T) {
 	plan := func(level int, lines ...string) scripted.Answer {
 		a := args{"content": "# Plan\n" + strings.Join(lines, "\n") + "\n"}

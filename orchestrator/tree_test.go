@@ -150,7 +150,7 @@ func TestRewindTo(t *testing.T) {
 			{"godo", "", "not_found: session " + m.Session + ` has no message and no mark "godo"; the nearest is good: see: centurion show --tree`},
 			{all[1].ID[:12] + "zz", "", "not_found: session " + m.Session + " has no message and no mark"},
 			{"msg_", "", `usage: "msg_" could be ` + all[0].ID + ", " + all[1].ID + ", " + all[2].ID + ": type more of the id"},
-			{"", "", "usage: it is not said what to go back to: name a message"},
+			{"", "", "usage: missing --to: name a message"},
 			{"", "-1", `usage: "-1" cannot be the name of a message: it looks like a number`},
 			{"", "7", `usage: "7" cannot be the name of a message: it looks like a number`},
 			{"", "msg_x", `usage: "msg_x" cannot be the name of a message: it looks like an id`},

@@ -152,9 +152,9 @@ func TestDefaultsForCommands(t *testing.T) {
 		}
 		for script, why := range map[string]string{
 			`ls`:         `"ls" plainly only reads`,
-			`make`:       map[bool]string{false: `"make" asks because make is not`, true: `"make" is allowed because commands are confined to the project`}[confined],
+			`make`:       map[bool]string{false: `"make" needs approval: make may`, true: `"make" is allowed because commands are confined to the project`}[confined],
 			``:           "it does nothing",
-			`sh -c "$X"`: `asks because`,
+			`sh -c "$X"`: `needs approval`,
 		} {
 			if d := DecideShell(levels, script, testDir, testHome, confined); !strings.Contains(d.Reason, why) {
 				t.Errorf("%s, confined %v: %s", script, confined, d.Reason)

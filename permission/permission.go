@@ -322,12 +322,12 @@ func reason(d Decision, permission, pattern string) string {
 	}
 	switch {
 	case d.Level == "":
-		return fmt.Sprintf("%s asks because no rule speaks of it; a rule for %q in the permission configuration would answer it",
+		return fmt.Sprintf("%s needs approval: no rule covers it (a rule for %q in the permission configuration stops this question)",
 			what, permission)
 	case d.Action == Deny:
-		return fmt.Sprintf("%s is denied by the rule %s in %s; only a change of that rule lifts it", what, d.Rule, d.Level)
+		return fmt.Sprintf("%s is denied by the rule %s in %s; change that rule to permit it", what, d.Rule, d.Level)
 	case d.Action == Ask:
-		return fmt.Sprintf("%s asks by the rule %s in %s; an approval or an allow rule would answer it", what, d.Rule, d.Level)
+		return fmt.Sprintf("%s needs approval by the rule %s in %s (an allow rule stops this question)", what, d.Rule, d.Level)
 	}
 	return fmt.Sprintf("%s is allowed by the rule %s in %s", what, d.Rule, d.Level)
 }

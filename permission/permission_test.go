@@ -119,7 +119,7 @@ func TestDecide(t *testing.T) {
 
 func TestReasonNamesRuleAndPlace(t *testing.T) {
 	d := Decide(person(Rule{"bash", "git push *", Deny}), "bash", []string{"git push"})
-	for _, part := range []string{`git push *`, "opencode.json", "denied", "change of that rule"} {
+	for _, part := range []string{`git push *`, "opencode.json", "denied", "change that rule"} {
 		if !strings.Contains(d.Reason, part) {
 			t.Errorf("reason %q does not say %q", d.Reason, part)
 		}

@@ -72,7 +72,7 @@ func whyNotReadOnly(name string, args []arg) string {
 }
 
 func notListed(name string) string {
-	return fmt.Sprintf("%s is not on the list of programs that only read", name)
+	return fmt.Sprintf("%s may do more than read", name)
 }
 
 func whyReader(name string, r reader, rest []arg) string {

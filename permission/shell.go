@@ -180,14 +180,14 @@ func (u unit) refine(d Decision, confined bool) Decision {
 		d.Action = Allow
 		d.Reason = fmt.Sprintf("%q plainly only reads", clip(u.show))
 	case u.push:
-		d.Reason = fmt.Sprintf("%q asks because it publishes something; a bash rule for it would answer", clip(u.show))
+		d.Reason = fmt.Sprintf("%q needs approval: it publishes something (a bash rule for it stops this question)", clip(u.show))
 	case u.network:
-		d.Reason = fmt.Sprintf("%q asks because it uses the network; a bash rule for it would answer", clip(u.show))
+		d.Reason = fmt.Sprintf("%q needs approval: it uses the network (a bash rule for it stops this question)", clip(u.show))
 	case confined && !u.opaque:
 		d.Action = Allow
 		d.Reason = fmt.Sprintf("%q is allowed because commands are confined to the project", clip(u.show))
 	default:
-		d.Reason = fmt.Sprintf("%q asks because %s; an approval or a bash rule for it would answer", clip(u.show), u.why)
+		d.Reason = fmt.Sprintf("%q needs approval: %s (a bash rule for it stops this question)", clip(u.show), u.why)
 	}
 	return d
 }

@@ -54,7 +54,7 @@ func TestFormerChecks(t *testing.T) {
 		if err := r.Markdown(&b); err != nil {
 			t.Fatal(err)
 		}
-		if told := "F" + x.want[1:] + ". Green, but"; !strings.Contains(b.String(), told) || !strings.Contains(pageOf(t, d), told) {
+		if told := "F" + x.want[1:] + ". Passes, but"; !strings.Contains(b.String(), told) || !strings.Contains(pageOf(t, d), told) {
 			t.Errorf("%s: it is not told: %s", name, b.String())
 		}
 	}

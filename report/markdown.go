@@ -73,7 +73,7 @@ func (m *markdown) head() {
 	}
 	m.p("%s, begun %s. %s %s\n", line, clock(r.Mission.Started), inline(r.base()), inline(r.where()))
 	if r.Mission.Summary != "" {
-		m.p("What the mission's own agent said at the end:\n\n%s", fenced("text", r.Mission.Summary))
+		m.p("Summary by the mission's agent:\n\n%s", fenced("text", r.Mission.Summary))
 	}
 }
 

@@ -164,7 +164,7 @@ func TestStandings(t *testing.T) {
 	d = sample() // without git
 	d.Mission.Base, d.Receipts = nil, []centurion.Receipt{{Item: "T1", Command: "go test ./limit", Passed: true, Time: at(1)}}
 	r = New(d)
-	if got := r.worth(r.Items[0].Checks[0]); !strings.HasPrefix(got, "No git: green only.") || r.Items[0].Standing != Passed || r.Items[1].Standing != NotRun {
+	if got := r.worth(r.Items[0].Checks[0]); !strings.HasPrefix(got, "Passes, but without git") || r.Items[0].Standing != Passed || r.Items[1].Standing != NotRun {
 		t.Errorf("without git: %s, %s, %s", got, r.Items[0].Standing, r.Items[1].Standing)
 	}
 }

@@ -85,7 +85,7 @@ func TestAttemptsAfterARestart(t *testing.T) {
 // A red run of a check of the mission that its branch had not passed yet is told, and told apart from a red check.
 func TestEarlyReds(t *testing.T) {
 	t.Parallel()
-	for words, passed := range map[string]bool{"Before it was first green it was red 2 times": true, "It was red 2 times": false} {
+	for words, passed := range map[string]bool{"Before it first passed it failed 2 times": true, "It failed 2 times": false} {
 		d := sample()
 		d.Receipts = append(d.Receipts, centurion.Receipt{Command: "make check", Passed: passed, Time: at(600)})
 		red := fact(450, centurion.EventVerifyFailed, "", "", event.VerifyData{Command: "make check", Early: true})
@@ -98,7 +98,7 @@ func TestEarlyReds(t *testing.T) {
 		if err := r.Markdown(&b); err != nil {
 			t.Fatal(err)
 		}
-		if words := words + ", when work was merged"; !strings.Contains(b.String(), "\n"+words) || !strings.Contains(pageOf(t, d), ">"+words) {
+		if words := words + " during merges"; !strings.Contains(b.String(), "\n"+words) || !strings.Contains(pageOf(t, d), ">"+words) {
 			t.Errorf("%q is not told", words)
 		}
 	}

@@ -21,7 +21,7 @@ func (r *Report) headline() string {
 	}
 	line := []string{cmp.Or(word, text.Clean(string(m.Status)), "Unknown")}
 	if r.Running {
-		line[0] += ": this tells of it as it was at " + clock(r.Written)
+		line[0] += ": as of " + clock(r.Written)
 	}
 	if r.Counts.Items > 0 {
 		line = append(line, fmt.Sprintf("%d of %s done", r.Counts.Done, centurion.Count(r.Counts.Items, "item")))
@@ -48,22 +48,22 @@ func (r *Report) worth(c Check) string {
 	}
 	switch c.Standing {
 	case Proven:
-		return "Red without the work, green with it, and red again when the work was taken out."
+		return "Fails without the change, passes with it, and fails again when the change is reverted."
 	case Regression:
-		return "Green before and after: no more was asked for."
+		return "Passes before and after the change: no more was required."
 	case Passed:
 		if r.Mission.Base == nil && (c.Receipt == nil || c.Receipt.Tree == "") {
-			return "No git: green only. Nothing shows that it could be red."
+			return "Passes, but without git it was not run without the change. It may be unable to fail."
 		}
-		return "Green only: it was not tried without the work."
+		return "Passes, but was not run without the change."
 	case Unproven:
-		return "Green, but nothing shows that it could be red."
+		return "Passes, but may be unable to fail."
 	case Flaky:
-		return "It ended otherwise when it was run once more on the same tree."
+		return "A second run on the same tree had another result."
 	case NotRun:
-		return "The host has not run it."
+		return "Not run yet."
 	}
-	return "It failed when it was run last."
+	return "The last run failed."
 }
 
 // early describes how often a check of the mission failed before it could pass.
@@ -71,11 +71,11 @@ func early(c Check) string {
 	if c.Early == 0 {
 		return ""
 	}
-	line := "It was red "
+	line := "It failed "
 	if c.Receipt != nil && c.Receipt.Passed {
-		line = "Before it was first green it was red "
+		line = "Before it first passed it failed "
 	}
-	return line + centurion.Count(c.Early, "time") + ", when work was merged: not all that it asks for was there yet, which is no fault of that work."
+	return line + centurion.Count(c.Early, "time") + " during merges: expected, because other items were not merged yet."
 }
 
 // runs are the runs of a receipt; without stored runs, one that passed or failed.

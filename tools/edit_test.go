@@ -182,10 +182,10 @@ func TestEditRefuses(t *testing.T) {
 
 	b.refused("edit", edit("x := 1", "x := 2"), centurion.KindUsage, "2 times", "in lines 2, 7", "replaceAll")
 	b.refused("edit", edit("x", "x"), centurion.KindUsage, "nothing would change")
-	b.refused("edit", edit("    x := 1\n    y := 1", "z"), centurion.KindUsage, "in blanks only it differs from lines 2-3", "     2| \tx := 1\n     3| \ty := 1\ntake over the blanks")
+	b.refused("edit", edit("    x := 1\n    y := 1", "z"), centurion.KindUsage, "differs only in whitespace from lines 2-3", "     2| \tx := 1\n     3| \ty := 1\ncopy the spaces")
 	b.refused("edit", edit("     2| \tx := 1\n     3| \ty := 1", "z"), centurion.KindUsage, "line numbers")
-	b.refused("edit", edit("func othr() {\n\tx := 1", "z"), centurion.KindUsage, "comes nearest", "     7| \tx := 1")
-	b.refused("edit", edit("func othr() {", "z"), centurion.KindUsage, "stands in line 6\n     6| func other() {\ntake over the text as it stands there")
+	b.refused("edit", edit("func othr() {\n\tx := 1", "z"), centurion.KindUsage, "the nearest text", "     7| \tx := 1")
+	b.refused("edit", edit("func othr() {", "z"), centurion.KindUsage, "is in line 6:\n     6| func other() {\ncopy that text exactly")
 	b.refused("edit", edit("completely different words", "z"), centurion.KindUsage, "nothing in it is like")
 	b.refused("edit", edit("", "z"), centurion.KindUsage, `"oldString" is empty`)
 	b.refused("edit", args{"filePath": "empty", "oldString": "a", "newString": "b"}, centurion.KindUsage, "empty", "use write")

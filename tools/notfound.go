@@ -13,7 +13,7 @@ var lineNumber = regexp.MustCompile(`(?m)^ *\d+\| ?`)
 
 // notFound explains why a text is not in a file: it contains line numbers, only blanks differ, or otherwise the most similar lines.
 func notFound(name, text, part string) error {
-	where := fmt.Sprintf("oldString does not stand in %s: ", name)
+	where := fmt.Sprintf("oldString is not in %s: ", name)
 	// Code is on separate lines, followed by the advice.
 	shown := func(do, format string, at, n int, lines []string) error {
 		return &centurion.Error{Op: "edit", Kind: centurion.KindUsage, Msg: where + fmt.Sprintf(format, lineRange(at+1, at+n)) + "\n" + quote(lines, at, n) + "\n" + do}
@@ -26,18 +26,18 @@ func notFound(name, text, part string) error {
 		return fail("use write", "the file is empty")
 	}
 	if bare := lineNumber.ReplaceAllString(part, ""); bare != part && strings.Contains(text, bare) {
-		return fail("leave out the numbers", "it carries the line numbers that read shows")
+		return fail("leave out the numbers", "it contains the line numbers that read shows")
 	}
 	have := strings.Split(text, "\n")
 	want := strings.Split(strings.Trim(part, "\n"), "\n")
 	if i := sameButBlanks(have, want); i >= 0 {
-		return shown("take over the blanks and tabs as they are", "in blanks only it differs from %s, where there stands", i, len(want), have)
+		return shown("copy the spaces and tabs exactly", "it differs only in whitespace from %s:", i, len(want), have)
 	}
 	i, score := nearestLines(have, want)
 	if score < 0.5 {
-		return fail("read the file again; it may be another file that you mean", "nothing in it is like %q", headRunes(strings.TrimSpace(want[0]), 60))
+		return fail("read the file again, or check that you mean this file", "nothing in it is like %q", headRunes(strings.TrimSpace(want[0]), 60))
 	}
-	return shown("take over the text as it stands there, or read the file again", "what comes nearest stands in %s", i, min(len(want), len(have)-i), have)
+	return shown("copy that text exactly, or read the file again", "the nearest text is in %s:", i, min(len(want), len(have)-i), have)
 }
 
 // lineRange names lines by their numbers.

@@ -61,7 +61,7 @@ func TestWebfetch(t *testing.T) {
 	want(t, "requests", hits, 0)
 	b.refused("webfetch", args{"url": address + "/hop"}, centurion.KindPermission)
 	want(t, "requests", hits, 1)
-	b.refused("webfetch", args{"url": "https://elsewhere.example/"}, centurion.KindPermission, "asks by the rule")
+	b.refused("webfetch", args{"url": "https://elsewhere.example/"}, centurion.KindPermission, "needs approval by the rule")
 	b.refused("webfetch", args{"url": "file:///etc/passwd"}, centurion.KindUsage, "only http and https")
 
 	long := b.must("webfetch", args{"url": address + "/long"}).Output

@@ -54,14 +54,14 @@ func (s *story) check(e centurion.Event, p view.Fact) []fact {
 func (s *story) worth(f *fact, p view.Fact) {
 	switch p.Proof {
 	case centurion.ProofProven:
-		f.text = "proven: red without the work, green with it"
+		f.text = "proven: fails without the change, passes with it"
 		if p.FailureLine != "" {
-			f.body = []string{"taken out, it said: " + text.Clean(p.FailureLine)}
+			f.body = []string{"without it: " + text.Clean(p.FailureLine)}
 		}
 	case centurion.ProofRegression:
 		f.text = "check passed, before and after"
 	case centurion.ProofUnproven, centurion.ProofFlaky:
-		f.mark, f.tone, f.text = "!", warn, string(p.Proof)+", although it passed"
+		f.mark, f.tone, f.text = "!", warn, string(p.Proof)+": passed, but unverified"
 		f.detail = text.Dots(f.detail, text.Clean(p.Why))
 	}
 	for _, w := range p.Weakened {
@@ -79,6 +79,6 @@ func (s *story) notYet(f fact, p view.Fact) []fact {
 		s.early = map[string]bool{}
 	}
 	s.early[p.Command] = true
-	f.mark, f.tone, f.text = "·", dim, "check of the whole is not green yet"
+	f.mark, f.tone, f.text = "·", dim, "mission check still fails (other items are not merged yet)"
 	return []fact{f}
 }

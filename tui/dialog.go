@@ -172,7 +172,7 @@ func (d *dialog) permission(t theme, w int) (title string, body, keys []string) 
 		}
 	}
 	if len(a.Always) > 0 {
-		body = append(body, wrapAll(t, dim, "always means: "+text.Escape(strings.Join(a.Always, ", ")), w)...)
+		body = append(body, wrapAll(t, dim, "\"always\" allows: "+text.Escape(strings.Join(a.Always, ", ")), w)...)
 	}
 	return title, body, []string{text.Fit("[o]nce  [a]lways  [r]eject", w)}
 }
@@ -217,7 +217,7 @@ func (d *dialog) plan(t theme, w int) (title string, body, keys []string) {
 	if len(items) == 0 {
 		body = append(body, wrapAll(t, dim, cmp.Or(text.Escape(d.ask.Text), "no items"), w)...)
 	}
-	return title, body, []string{text.Fit("[enter] run it  [e]dit  [q] leave it", w)}
+	return title, body, []string{text.Fit("[enter] run  [e]dit  [q] not now", w)}
 }
 
 // planItem shows an item with its complete checks: accepting the plan allows them to run.

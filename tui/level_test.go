@@ -22,7 +22,7 @@ func TestLevelIsTold(t *testing.T) {
 	}
 	for said, times := range map[string]int{
 		"level 3 · planned first, workers in waves, reviewed last · set\n": 1,
-		"level 2 · a few independent items · read from the plan\n":         1,
+		"level 2 · a few independent items · inferred\n":                   1,
 		"level 1 · one step: the Commander does it itself\n":               1,
 		"a note\n": 1, "level": 3,
 	} {

@@ -138,7 +138,7 @@ func levelFrom(from string) string {
 	case centurion.LevelByPerson:
 		return "set"
 	case centurion.LevelInferred:
-		return "read from the plan"
+		return "inferred"
 	}
 	return ""
 }

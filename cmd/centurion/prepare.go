@@ -97,7 +97,7 @@ func (f *runFlags) cast(cfg *config.Config, modelGiven bool) error {
 		if _, err := cast.Find(cfg.DefaultAgent); err == nil {
 			f.agent = cfg.DefaultAgent
 		} else { // OpenCode has agents that are none here
-			cfg.Notices = append(cfg.Notices, fmt.Sprintf("centurion: default_agent %q is no agent of a mission; it starts with the %s", cfg.DefaultAgent, cast.Owner()))
+			cfg.Notices = append(cfg.Notices, fmt.Sprintf("centurion: default_agent %q is not available here; using %s", cfg.DefaultAgent, cast.Owner()))
 		}
 	}
 	a, err := cast.Find(cmp.Or(f.agent, cast.Owner()))

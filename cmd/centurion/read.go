@@ -198,9 +198,9 @@ func merged(object any, more map[string]any) (any, error) {
 
 func pathCommand(c *cli) *cobra.Command {
 	cmd := readCommand(c, "path TASK", "Print where a task works",
-		"Print the directory that a task works in, to open it in an editor. A task that has ended works nowhere: then the branch\n"+
-			"is told that holds its work, and how to look at it. A task of the latest mission may be named by its item, and a\n"+
-			"mission is its Commander's directory.",
+		"Print the directory that a task works in, to open it in an editor. For a task that has ended, print the branch\n"+
+			"that has its work, and how to look at it. A task of the latest mission can be named by its item. For a mission,\n"+
+			"print the Commander's directory.",
 		"  code \"$(centurion path T2)\"\n  centurion path tsk_0199…", exactly(1, 1, "a task"),
 		func(ctx context.Context, v *view, args []string) error {
 			id, err := lookup.IDOrLatest(ctx, v.API, args[0])

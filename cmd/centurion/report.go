@@ -97,7 +97,7 @@ func formOf(file, form string) (string, error) {
 	case ".json":
 		return formJSON, nil
 	}
-	return "", &centurion.Error{Op: "write report", Kind: centurion.KindUsage, Msg: fmt.Sprintf("the name %q does not say which form the report shall have", file),
+	return "", &centurion.Error{Op: "write report", Kind: centurion.KindUsage, Msg: fmt.Sprintf("unknown report format: the file name %q has no known extension", file),
 		Hint: "call it FILE.md, FILE.html or FILE.json, or say --format markdown, html or json"}
 }
 

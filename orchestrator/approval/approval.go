@@ -199,5 +199,5 @@ func subject(a tools.Access) string {
 
 func refused(a tools.Access, why string) error {
 	return &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("not allowed: %s %s (%s)", a.Permission, centurion.Clip(subject(a), 200), why),
-		Hint: "do it another way, or say in your answer that it needs a permission rule or --ask allow"}
+		Hint: "try another approach, or report that it needs a permission rule or --ask allow"}
 }

@@ -23,7 +23,7 @@ func checkMark(name string) error {
 	_, err := strconv.Atoi(name)
 	switch {
 	case name == "":
-		return &centurion.Error{Op: "rewind", Kind: centurion.KindUsage, Msg: "it is not said what to go back to",
+		return &centurion.Error{Op: "rewind", Kind: centurion.KindUsage, Msg: "missing --to",
 			Hint: "name a message, a mark or -N with --to, or give the place where it stands a name with --mark; see: centurion show --tree ID"}
 	case len(name) > maxMark:
 		return bad(fmt.Sprintf("it is longer than %d bytes", maxMark))
