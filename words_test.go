@@ -26,16 +26,16 @@ var wording = []struct {
 	{`\b[Mm]end(s|ed|ing)?\b`, "fix", 6},
 	{`\b(befalls?|befell)\b`, "happen", 0},
 	{`\bput right\b`, "correct", 2},
-	{`\b([Gg]o|goes|went|gone|going) on\b`, "continue, resume", 19},
-	{`\b([Tt]akes?|taken|took|taking) (it |this |them )?back\b`, "undo, revert", 2},
+	{`\b([Gg]o|goes|went|gone|going) on\b`, "continue, resume", 12},
+	{`\b([Tt]akes?|taken|took|taking) (it |this |them )?back\b`, "undo, revert", 0},
 	{`\bthe check died\b`, "the check failed without the change", 0},
 	{`\b([Ww]hoever|[Ww]homever|[Ww]herever)\b`, "the person, the agent, where", 1},
 	{`\b(stands? still|stood still)\b`, "idle, stopped", 0},
-	{`\b(nobody is there|somebody else's)\b`, "no one to ask; another agent's", 3},
-	{`\bof which\b|\bin which\b`, "two sentences", 2},
-	{`\b([Nn]obody|[Ss]omebody|[Ee]verybody)\b`, "no one, someone, all agents; or the active voice", 17},
+	{`\b(nobody is there|somebody else's)\b`, "no one to ask; another agent's", 0},
+	{`\bof which\b|\bin which\b`, "two sentences", 1},
+	{`\b([Nn]obody|[Ss]omebody|[Ee]verybody)\b`, "no one, someone, all agents; or the active voice", 8},
 	{`\bmind(s)?\b`, "model", 0},
-	{`%d (requests|files|items|tasks|lines|tokens|times|checks|messages)\b`, "text.Count, which agrees with its number", 10},
+	{`%d (requests|files|items|tasks|lines|tokens|times|checks|messages)\b`, "text.Count, which agrees with its number", 6},
 }
 
 // unread are packages with texts that no user reads.

@@ -29,7 +29,7 @@ func TestQuestionEnds(t *testing.T) {
 		"cancelled":          {policy: "ask", timeout: time.Hour, do: func(r *rig, a store.Ask) { _ = r.host.Cancel(r.ctx, a.Task, "no") }, want: "Cancelled", by: "abort"},
 		"nobody there":       {policy: "deny", want: event.NobodyThere, by: "policy"},
 		"nobody, by default": {policy: "", choices: []string{"x"}, want: event.NobodyThere, by: "policy"},
-		"the first choice":   {policy: "allow", choices: []string{"x", "y"}, want: "Nobody is there to be asked; the first choice is taken, as the person wants it then:\nx", by: "policy"},
+		"the first choice":   {policy: "allow", choices: []string{"x", "y"}, want: "There is no one to ask; the first choice applies, as the person's settings say:\nx", by: "policy"},
 		"no choice":          {policy: "allow", want: event.NobodyThere, by: "policy"},
 	} {
 		t.Run(name, func(t *testing.T) {

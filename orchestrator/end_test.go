@@ -25,8 +25,8 @@ func TestBudget(t *testing.T) {
 		reason     string
 	}{
 		"max_cost":     {centurion.MissionOptions{MaxCost: 0.06}, centurion.MissionOptions{MaxCost: 10}, "the cost limit of $0.06 is reached"},
-		"max_tokens":   {centurion.MissionOptions{MaxTokens: 60_000}, centurion.MissionOptions{MaxTokens: 1e7}, "the limit of 60000 tokens is reached"},
-		"max_rounds":   {centurion.MissionOptions{MaxRounds: 6}, centurion.MissionOptions{MaxRounds: 100}, "the limit of 6 requests is reached"},
+		"max_tokens":   {centurion.MissionOptions{MaxTokens: 60_000}, centurion.MissionOptions{MaxTokens: 1e7}, "the token limit (60000) is reached"},
+		"max_rounds":   {centurion.MissionOptions{MaxRounds: 6}, centurion.MissionOptions{MaxRounds: 100}, "the request limit (6) is reached"},
 		"max_duration": {centurion.MissionOptions{MaxDuration: 150_000}, centurion.MissionOptions{MaxDuration: 3_600_000}, "the time limit of 2m30s is reached"},
 	} {
 		t.Run(limit, func(t *testing.T) {

@@ -70,7 +70,7 @@ func TestHeadlessAsk(t *testing.T) {
 				m := r.mission(centurion.MissionOptions{Ask: policy})
 				r.is(m, centurion.MissionCompleted, "")
 				equal(t, "took", time.Since(began).Round(time.Second), 0)
-				has(t, r.results(m.ID, "bash")[0], "not allowed: bash build 10s", "nobody is there to be asked", "another way")
+				has(t, r.results(m.ID, "bash")[0], "not allowed: bash build 10s", "there is no one to ask", "another approach")
 				equal(t, "runs", r.shell.times("build 10s"), 0)
 				equal(t, "asked", r.count(m.ID, centurion.EventPermissionAsked), 1)
 				asks, err := r.store.Asks(r.ctx, m.ID, false)

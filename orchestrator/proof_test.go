@@ -214,14 +214,14 @@ func TestVerifyNeedsPermission(t *testing.T) {
 		opts    centurion.MissionOptions
 		blocked string
 	}{
-		"refused headless":        {allowRest(ask), centurion.MissionOptions{Ask: "deny"}, "nobody is there to be asked"},
+		"refused headless":        {allowRest(ask), centurion.MissionOptions{Ask: "deny"}, "there is no one to ask"},
 		"refused by a rule":       {allowRest(deny), centurion.MissionOptions{Ask: "allow"}, "deny"},
 		"allowed by policy":       {allowRest(ask), centurion.MissionOptions{Ask: "allow"}, ""},
 		"trusted":                 {allowRest(ask), centurion.MissionOptions{Ask: "deny", TrustVerify: true}, ""},
 		"from the configuration":  {allowRest(ask), centurion.MissionOptions{Ask: "deny", Verify: []string{"exists a.txt"}}, ""},
 		"another is configured":   {allowRest(ask), centurion.MissionOptions{Ask: "deny", Verify: []string{"exists  a.txt"}}, "nobody is there"},
 		"allowed by a rule":       {rules(permission.Allow), centurion.MissionOptions{Ask: "deny"}, ""},
-		"no policy, nobody there": {allowRest(ask), centurion.MissionOptions{}, "nobody is there to be asked"},
+		"no policy, nobody there": {allowRest(ask), centurion.MissionOptions{}, "there is no one to ask"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, map[string]script{

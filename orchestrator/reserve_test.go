@@ -158,7 +158,7 @@ func TestSpawnWaits(t *testing.T) {
 func TestSpawnRefused(t *testing.T) {
 	bubble(t, map[string]script{"commander": steps(do(work("", "x")), say("So I end"))}, func(r *rig) {
 		m := r.mission(centurion.MissionOptions{MaxRounds: 1})
-		r.is(m, centurion.MissionPaused, "limit of 1 requests")
+		r.is(m, centurion.MissionPaused, "request limit (1) is reached")
 		has(t, r.results(m.ID, "delegate_task")[0], "budget is used up: 0 requests left of 1 request", "do what is left yourself")
 		equal(t, "tasks", len(r.tasks(m.ID)), 0)
 	})
@@ -206,7 +206,7 @@ func TestBudgetStatus(t *testing.T) {
 	}, func(r *rig) {
 		m := r.mission(centurion.MissionOptions{MaxRounds: 50, MaxToolCalls: 90})
 		r.is(m, centurion.MissionCompleted, "")
-		has(t, r.requests("commander")[2].Last(), "2 of 50 requests, 3 of 90 tool calls", "Reserved by 1 task: 9 requests", "Left: 39 requests")
+		has(t, r.requests("commander")[2].Last(), "requests: 2 of 50, 3 of 90 tool calls", "Reserved by 1 task: 9 requests", "Left: 39 requests")
 		asked := r.requests("worker")
 		has(t, asked[0].Last(), "Left of this task's budget: 9 requests. ")
 		has(t, asked[5].Last(), "Left of this task's budget: 4 requests, 1 tool call, 1m. ")

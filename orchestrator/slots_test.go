@@ -87,7 +87,7 @@ func TestFanOutBomb(t *testing.T) {
 		r.cfg.PerAgent = 50
 		r.restart()
 		m := r.mission(centurion.MissionOptions{MaxRounds: 10})
-		r.is(m, centurion.MissionPaused, "the limit of 10 requests is reached")
+		r.is(m, centurion.MissionPaused, "the request limit (10) is reached")
 		if m.Rounds < 10 || m.Rounds > 10+DefaultWorkers {
 			t.Errorf("%d requests", m.Rounds)
 		}

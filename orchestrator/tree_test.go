@@ -98,7 +98,7 @@ func TestRewind(t *testing.T) {
 		r.runs++ // the rewind has ended a run, too
 		m = r.run(m.ID)
 		r.is(m, centurion.MissionCompleted, "")
-		equal(t, "line", r.line(m.Session), "person: build it | model: →ls | host: The person goes on from this point of th… | model: answer 3")
+		equal(t, "line", r.line(m.Session), "person: build it | model: →ls | host: The person continues from this point of … | model: answer 3")
 		reqs := r.requests("commander")
 		last := reqs[len(reqs)-1]
 		for _, x := range last.Messages() {

@@ -78,7 +78,7 @@ func r4(ctx context.Context, t *T) {
 	}
 	t.Figure("filled", f.filled)
 	t.Figure("said so", f.paused)
-	t.Figure("went on by itself", f.wentOn)
+	t.Figure("continued by itself", f.wentOn)
 	t.Figure("told to the model only", f.told)
 	t.Figure("failing disks", f.failing)
 	t.Figure("of them noticed", f.hit)

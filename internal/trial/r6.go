@@ -60,7 +60,7 @@ func r6(ctx context.Context, t *T) {
 	t.Figure("tasks done", sum.done)
 	t.Figure("requests in place of the ideal", round(float64(sum.requests)/float64(rounds*r6Workers*sum.ideal), 2))
 	t.Figure("in one second after a 429", sum.herd)
-	t.Figure("went on with another model", sum.changed)
+	t.Figure("continued with another model", sum.changed)
 	t.Figure("a mission", time.Since(begun)/time.Duration(rounds))
 }
 

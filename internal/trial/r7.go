@@ -65,7 +65,7 @@ func r7(ctx context.Context, t *T) {
 	t.Figure("twice or out of order", sum.mixed)
 	t.Figure("sessions", sum.sessions)
 	t.Figure("calls run of cut answers", sum.ran)
-	t.Figure("calls run that nobody recorded", sum.foreign)
+	t.Figure("calls run that were not recorded", sum.foreign)
 	if len(all) == 0 || sum.cuts == 0 {
 		t.Failf("nothing was played")
 	}

@@ -68,7 +68,7 @@ func (m Models) Free(agent string, own centurion.ModelRef) (centurion.ModelRef, 
 	}
 	for _, name := range others {
 		if ref, wait, ok := closed(name); ok && wait == 0 {
-			return ref, fmt.Sprintf("the provider lets nobody ask %s for %s; going on with %s", own, text.Took(left.Round(time.Second)), ref)
+			return ref, fmt.Sprintf("the provider accepts no requests for %s for %s; using %s", own, text.Took(left.Round(time.Second)), ref)
 		}
 	}
 	return own, ""

@@ -31,7 +31,7 @@ func (m *Approvals) MayRun(ctx context.Context, rec centurion.Mission, command, 
 		d := m.Decide(agent, a)
 		if byDefault := d.Level == "" || d.Level == permission.DefaultLevel; byDefault && d.Action == permission.Allow &&
 			what == acceptance && slices.Contains(rec.Adopted, command) {
-			d.Action, d.Reason = permission.Ask, "it stood in a plan that no mission of this project wrote, and nobody has accepted it"
+			d.Action, d.Reason = permission.Ask, "it comes from a plan that no mission of this project wrote and no person accepted"
 		}
 		return d
 	}
@@ -58,7 +58,7 @@ func (m *Approvals) MayRun(ctx context.Context, rec centurion.Mission, command, 
 	if err := m.Refuse(ctx, ask); err != nil {
 		return err
 	}
-	return mayNot(what, command, d.Reason+"; nobody is there to be asked (--ask deny)")
+	return mayNot(what, command, d.Reason+"; there is no one to ask (--ask deny)")
 }
 
 func mayNot(what, command, why string) error {

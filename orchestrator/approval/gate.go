@@ -66,7 +66,7 @@ func (d Desk) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 	if err := d.Refuse(ctx, ask); err != nil {
 		return err
 	}
-	return refused(a, decided.Reason+"; nobody is there to be asked (--ask deny)")
+	return refused(a, decided.Reason+"; there is no one to ask (--ask deny)")
 }
 
 // MayStart asks whether work may be delegated to an agent. The rules name the agent, as OpenCode's do for its tool task.

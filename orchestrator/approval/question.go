@@ -44,7 +44,7 @@ func (d Desk) AskPerson(ctx context.Context, call *tools.Call, q tools.Question)
 // toldOf is the answer as the model sees it.
 func toldOf(a store.Ask) string {
 	if a.By == state.ByPolicy && slices.Contains(a.Options, a.Answer) {
-		return "Nobody is there to be asked; the first choice is taken, as the person wants it then:\n" + a.Answer
+		return "There is no one to ask; the first choice applies, as the person's settings say:\n" + a.Answer
 	}
 	return a.Answer
 }

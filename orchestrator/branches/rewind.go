@@ -147,7 +147,7 @@ func rewindable(tx *store.Tx, rec *centurion.Session) error {
 		return err
 	}
 	return &centurion.Error{Op: "rewind", Kind: centurion.KindConflict,
-		Msg:  fmt.Sprintf("%s is the conversation of a task that is %s: its result was told, and nobody would read another one", rec.Metadata.Address, t.Status),
+		Msg:  fmt.Sprintf("%s is the conversation of a task that is %s: its result was delivered, and no one would read another one", rec.Metadata.Address, t.Status),
 		Hint: fmt.Sprintf("copy it into a mission of its own: centurion fork %s --at MESSAGE", rec.ID)}
 }
 
@@ -188,12 +188,12 @@ func nameOf(marks map[string]string, message string) string {
 }
 
 // afterRewind is told to a conversation that continues from an older message.
-const afterRewind = "The person goes on from this point of the conversation; what came after it before does not count. Files, the todo list " +
-	"and tasks were not taken back: look at how they are now before you go on."
+const afterRewind = "The person continues from this point of the conversation; later messages no longer count. Files, the todo list " +
+	"and tasks were not reverted: look at their current state before you continue."
 
 // afterFork is told to a conversation that continues as a copy, with the id of the original mission.
-const afterFork = "This conversation is a copy and goes on in a mission of its own. Tasks and background commands that were started " +
-	"above belong to mission %s; what you find in the project may have changed since."
+const afterFork = "This conversation is a copy and continues in a mission of its own. Tasks and background commands that were started " +
+	"above belong to mission %s; the project may have changed since."
 
 // Word returns the notice for the Commander, whose session is rec, after its line was rewound or forked; "" if there is none.
 func (b *Branches) Word(ctx context.Context, rec centurion.Session) (string, error) {

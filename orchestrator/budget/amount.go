@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"fmt"
 	"math"
 
 	"centurion"
@@ -54,7 +53,7 @@ func (d Dim) Say(n int64) string {
 	case USD:
 		return text.USD(float64(n) / usdUnits)
 	case Tokens:
-		return fmt.Sprintf("%d tokens", n)
+		return centurion.Count(int(n), "token")
 	}
 	return centurion.Count(int(n), "request")
 }

@@ -168,7 +168,7 @@ func (b *Reserves) Line(rec centurion.Mission, elapsed int64) string {
 	}
 	w.WriteString(" tokens")
 	if now.Limit[Rounds] > 0 {
-		fmt.Fprintf(&w, ", %d of %d requests", rec.Rounds, rec.Options.MaxRounds)
+		fmt.Fprintf(&w, ", requests: %d of %d", rec.Rounds, rec.Options.MaxRounds)
 	}
 	if most := rec.Options.MaxToolCalls; most > 0 {
 		fmt.Fprintf(&w, ", %d of %d tool calls", rec.ToolCalls, most)

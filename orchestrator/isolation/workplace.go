@@ -353,7 +353,7 @@ func (m *Checkouts) Vacate(ctx context.Context, t centurion.Task) string {
 	}
 	if !m.Isolated() {
 		if err := m.sealTrees(ctx, t.ID, t.Landed, t.Files); err != nil {
-			return "what it changed cannot be taken back: " + err.Error()
+			return "its changes cannot be reverted: " + err.Error()
 		}
 		return ""
 	}

@@ -12,7 +12,7 @@ import (
 // budgetError makes the error of a reached limit.
 func budgetError(format string, args ...any) error {
 	return &centurion.Error{Kind: centurion.KindBudget, Msg: fmt.Sprintf(format, args...), Err: nil,
-		Hint: "go on with a higher limit: centurion resume --max-cost, --max-tokens, --max-duration, --max-rounds or --max-tool-calls"}
+		Hint: "continue with a higher limit: centurion resume --max-cost, --max-tokens, --max-duration, --max-rounds or --max-tool-calls"}
 }
 
 // AtLimit stops the mission because the rest of one of its limits does not cover a request.
@@ -24,10 +24,10 @@ func (m *Mission) AtLimit(d budget.Dim) error {
 		return m.exceed(event.BudgetData{Limit: "max_cost", Spent: u.USD, Max: o.MaxCost}, budgetError("the cost limit of %s is reached", text.USD(o.MaxCost)))
 	case budget.Tokens:
 		return m.exceed(event.BudgetData{Limit: "max_tokens", Spent: float64(u.Tokens.Total()), Max: float64(o.MaxTokens)},
-			budgetError("the limit of %d tokens is reached", o.MaxTokens))
+			budgetError("the token limit (%d) is reached", o.MaxTokens))
 	}
 	return m.exceed(event.BudgetData{Limit: "max_rounds", Spent: float64(rec.Rounds), Max: float64(o.MaxRounds)},
-		budgetError("the limit of %d requests is reached", o.MaxRounds))
+		budgetError("the request limit (%d) is reached", o.MaxRounds))
 }
 
 // WithinBudget stops the mission when its time or its tool calls are used up. The cost of a request is checked when it is reserved.
