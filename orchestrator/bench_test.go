@@ -98,7 +98,7 @@ func BenchmarkFacts(b *testing.B) {
 	m := newMission(b.Context(), r.host, r.start(centurion.MissionOptions{}))
 	defer m.st.End(nil)
 	var err error
-	if m.loop.Root, err = m.open(b.Context(), mustMission(b, r, m.st.ID).Session, nil); err != nil {
+	if m.loop.Root, err = m.opener.Open(b.Context(), mustMission(b, r, m.st.ID).Session, nil); err != nil {
 		b.Fatal(err)
 	}
 	if _, err := m.loop.Root.Turn(b.Context()); err != nil {

@@ -328,7 +328,7 @@ func TestGuiltyIsShownItsOwnOutput(t *testing.T) {
 func TestLandedOnce(t *testing.T) {
 	t.Parallel()
 	r, m := idle(t, map[string]string{"base.txt": "base\n"})
-	if v, err := m.judge.Look(r.ctx); err != nil || !v.Own.IsZero() {
+	if v, err := m.loop.Judge.Look(r.ctx); err != nil || !v.Own.IsZero() {
 		t.Errorf("own landing %v, %v", v.Own, err)
 	}
 	began := time.Now().Add(-time.Second)
@@ -343,7 +343,7 @@ func TestLandedOnce(t *testing.T) {
 		}
 	}
 	equal(t, "merges told", r.count(m.st.ID, centurion.EventMergeDone), 1)
-	if v, err := m.judge.Look(r.ctx); err != nil || v.Own.Before(began) {
+	if v, err := m.loop.Judge.Look(r.ctx); err != nil || v.Own.Before(began) {
 		t.Errorf("own landing %v, %v", v.Own, err)
 	}
 }

@@ -147,7 +147,7 @@ func TestDroppedIsNotResumed(t *testing.T) {
 			t.Fatal(err)
 		}
 		running := newMission(r.ctx, r.host, rec)
-		if _, err := running.open(r.ctx, tasks[0].Session, nil); centurion.KindOf(err) != centurion.KindNotFound {
+		if _, err := running.opener.Open(r.ctx, tasks[0].Session, nil); centurion.KindOf(err) != centurion.KindNotFound {
 			t.Errorf("it was opened: %v", err)
 		}
 		running.drop(nil)

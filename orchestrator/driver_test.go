@@ -31,7 +31,7 @@ func TestOneConversation(t *testing.T) {
 		run := running.st.Run(one.ID)
 		before, seq := r.stored(m.ID), r.store.LastSeq()
 		for session, task := range map[string]*state.Run{m.Session: nil, one.Session: run} {
-			if c, err := running.open(r.ctx, session, task); c != nil || centurion.KindOf(err) != centurion.KindConflict || centurion.HintOf(err) == "" {
+			if c, err := running.opener.Open(r.ctx, session, task); c != nil || centurion.KindOf(err) != centurion.KindConflict || centurion.HintOf(err) == "" {
 				t.Errorf("a second conversation for %s: %v", session, err)
 			}
 		}
@@ -66,7 +66,7 @@ func TestOneConversationOfMany(t *testing.T) {
 		m := newMission(r.ctx, r.host, rec)
 		defer m.st.End(nil)
 		for range 2 {
-			if _, err := m.open(r.ctx, "ses_x", nil); centurion.KindOf(err) != centurion.KindNotFound {
+			if _, err := m.opener.Open(r.ctx, "ses_x", nil); centurion.KindOf(err) != centurion.KindNotFound {
 				t.Error(err)
 			}
 		}
@@ -74,7 +74,7 @@ func TestOneConversationOfMany(t *testing.T) {
 		var g guard.Group
 		for i := range errs {
 			g.Go("open", func() error {
-				_, errs[i] = m.open(r.ctx, rec.Session, nil)
+				_, errs[i] = m.opener.Open(r.ctx, rec.Session, nil)
 				return nil
 			})
 		}
@@ -105,10 +105,10 @@ func TestOpenAfterFailure(t *testing.T) {
 		}
 		m := newMission(r.ctx, r.host, rec)
 		defer m.st.End(nil)
-		if _, err := m.open(ctx, rec.Session, nil); !errors.Is(err, context.Canceled) {
+		if _, err := m.opener.Open(ctx, rec.Session, nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("it did not fail: %v", err)
 		}
-		if _, err := m.open(r.ctx, rec.Session, nil); err != nil {
+		if _, err := m.opener.Open(r.ctx, rec.Session, nil); err != nil {
 			t.Errorf("a session that could not be loaded is kept: %v", err)
 		}
 	})
@@ -126,7 +126,7 @@ func TestStaleConversationEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		open := func(task *state.Run) *conversation {
-			c, err := m.open(r.ctx, rec.Session, task)
+			c, err := m.opener.Open(r.ctx, rec.Session, task)
 			if err != nil {
 				r.t.Fatal(err)
 			}
@@ -136,7 +136,7 @@ func TestStaleConversationEnds(t *testing.T) {
 		m.st.Fences.Raise("tsk_1", 1)
 		newer := open(nil)
 		m.sessions.Forget(stale)
-		if _, err := m.open(r.ctx, rec.Session, nil); centurion.KindOf(err) != centurion.KindConflict {
+		if _, err := m.opener.Open(r.ctx, rec.Session, nil); centurion.KindOf(err) != centurion.KindConflict {
 			t.Errorf("the newer one has lost its session: %v", err)
 		}
 		equal(t, "the newer one is found by its session", m.sessions.Of(rec.Session) == newer, true)
@@ -154,7 +154,7 @@ func TestInboxIsReadInItsTransaction(t *testing.T) {
 		r.send(rec.ID, "0/", "once", false)
 		m := newMission(r.ctx, r.host, rec)
 		defer m.st.End(nil)
-		c, err := m.open(r.ctx, rec.Session, nil)
+		c, err := m.opener.Open(r.ctx, rec.Session, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/guard"
+	"centurion/orchestrator/agent"
 	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/provider"
@@ -124,6 +125,8 @@ func unbegun(t testing.TB) *mission {
 	t.Cleanup(func() { _ = ws.Close() })
 	return newMission(t.Context(), New(Config{Workspace: ws}), centurion.Mission{ID: "msn_1"})
 }
+
+type conversation = agent.Conversation
 
 // conversation is one of a session that is not in the store.
 func (r *rig) conversation(m *mission, task *state.Run, attempt int) *conversation {

@@ -16,6 +16,7 @@ import (
 	"centurion/orchestrator/commander"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/merge"
+	"centurion/orchestrator/opener"
 	"centurion/orchestrator/ownership"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/review"
@@ -24,17 +25,16 @@ import (
 	"centurion/orchestrator/task"
 	"centurion/orchestrator/toolset"
 	"centurion/permission"
+	"centurion/tools"
 )
 
 // mission is one running mission. Its loop runs in the goroutine that called Host.Run and owns the root conversation;
 // each task runs in a goroutine of its own. They meet in the store, and wake each other through notify.
 type mission struct {
-	h     *Host
-	st    *state.Mission
-	plan  *plan.Plan
-	judge *review.Judge
-	brief *brief.Writer
-	iso   *isolation.Checkouts
+	h    *Host
+	st   *state.Mission
+	plan *plan.Plan
+	iso  *isolation.Checkouts
 	// sessions are those that are being worked on.
 	sessions *agent.Sessions
 	// approvals are what its person allows and answers.
@@ -42,7 +42,6 @@ type mission struct {
 	wanted    context.Context         // lasts as long as somebody wants the mission to go on, also while a full disk is waited for
 	drop      context.CancelCauseFunc // ends wanted and everything else
 	tasks     *task.Tasks
-	toolset   *toolset.Set
 	slots     *slots.Pool
 	claims    *ownership.Files
 	// workers is how many sessions run at once; h.mu protects it.
@@ -52,11 +51,9 @@ type mission struct {
 	// queue puts finished work on the mission's branch.
 	queue *merge.Queue
 
-	// reserves is what of the budget belongs to whom.
-	reserves *budget.Reserves
-
 	// loop drives the conversation of its own agent.
-	loop *commander.Loop
+	loop   *commander.Loop
+	opener *opener.Opener
 
 	stopped chan struct{} // closed when it has stopped and that is recorded
 }
@@ -73,8 +70,8 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	})
 	m.plan = plan.New(m.st, m.iso, h.cfg.Watch, h.cfg.Workspace.TodoAt(rec.Todo))
 	m.claims = ownership.New(m.st, m.iso, m.plan, m.slots)
-	m.judge = review.New(m.st, m.plan)
-	m.brief = brief.New(m.st, m.iso, m.plan, m.judge)
+	judge := review.New(m.st, m.plan)
+	writer := brief.New(m.st, m.iso, m.plan, judge)
 	m.approvals = approval.New(m.st, m.iso, m.plan, approval.Config{Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Home: h.cfg.Home, Dir: h.cfg.Workspace.Dir(), Timeout: h.cfg.AskTimeout,
 		Resting: func(task string, answers int, lives func(string) bool) bool {
 			return m.sessions.Resting(task, answers, lives)
@@ -82,18 +79,21 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 			got, _ := h.cfg.Model(model) // one that cannot be had is told when it is used
 			return got.Price
 		}})
-	m.reserves = budget.New(rec, m.st.AtLimit)
-	m.reserves.Open(m.st.ID)
-	m.sessions = agent.New(m.st, m.iso, m.plan, m.approvals, m.reserves, h.cfg.agentConfig(), agent.Above{Take: m.brief.Take,
-		Startable: m.startable, Answered: m.answerPrompts})
+	reserves := budget.New(rec, m.st.AtLimit)
+	reserves.Open(m.st.ID)
+	m.sessions = agent.New(m.st, m.iso, m.plan, m.approvals, reserves, h.cfg.agentConfig(), agent.Above{Take: writer.Take,
+		Startable: func(ctx context.Context) (string, error) { return writer.Startable(ctx, &m.claims.Registry) }, Answered: m.answerPrompts})
 	m.queue = merge.NewQueue(merge.NewProver(m.st, m.iso, m.plan, m.approvals, h.checker, h.cfg.Workspace.Dir(), m.sessions.Alone), &m.claims.Registry, h.cfg.Returns)
-	m.tasks = task.New(task.Deps{Mission: m.st, Checkouts: m.iso, Plan: m.plan, Approvals: m.approvals, Brief: m.brief, Briefs: h.briefs, Queue: m.queue,
-		Sessions: m.sessions, Commands: m.commands, Reserves: m.reserves, Slots: m.slots, Claims: m.claims, Auditor: h.auditor,
-		Workspace: h.cfg.Workspace, Version: h.cfg.Version, Returns: h.cfg.Returns, Open: m.open, Keeper: h.Keeper})
-	m.loop = &commander.Loop{Mission: m.st, Plan: m.plan, Judge: m.judge, Checkouts: m.iso, Approvals: m.approvals, Sessions: m.sessions, Reserves: m.reserves, Queue: m.queue,
+	m.opener = &opener.Opener{Mission: m.st, Plan: m.plan, Checkouts: m.iso, Sessions: m.sessions, Claims: m.claims, Commands: m.commands, Reserves: reserves,
+		Brief: writer, Briefs: h.briefs, Call: tools.Call{Mission: m.st.ID, Workspace: h.cfg.Workspace, Writers: &h.files, Runner: h.cfg.Runner, Mark: h.cfg.Mark,
+			Web: h.cfg.Web, Await: h.cfg.Await}}
+	m.tasks = task.New(task.Deps{Mission: m.st, Checkouts: m.iso, Plan: m.plan, Approvals: m.approvals, Brief: writer, Briefs: h.briefs, Queue: m.queue,
+		Sessions: m.sessions, Commands: m.commands, Reserves: reserves, Slots: m.slots, Claims: m.claims, Auditor: h.auditor,
+		Workspace: h.cfg.Workspace, Version: h.cfg.Version, Returns: h.cfg.Returns, Open: m.opener.Open, Keeper: h.Keeper})
+	m.loop = &commander.Loop{Mission: m.st, Plan: m.plan, Judge: judge, Checkouts: m.iso, Approvals: m.approvals, Sessions: m.sessions, Reserves: reserves, Queue: m.queue,
 		Workspace: h.cfg.Workspace, Policy: loop.Policy{Countdown: h.cfg.Countdown, NewApproach: h.cfg.NewApproach, GiveUp: h.cfg.GiveUp}, Returns: h.cfg.Returns,
 		Branched: h.Branches.Word, Ending: func() { h.prompts.verdict(m.st.ID) }}
-	m.toolset = &toolset.Set{Mission: m.st, Plan: m.plan, Judge: m.judge, Approvals: m.approvals, Brief: m.brief, Briefs: h.briefs,
+	m.opener.Loop, m.opener.Tools = m.loop, &toolset.Set{Mission: m.st, Plan: m.plan, Judge: judge, Approvals: m.approvals, Brief: writer, Briefs: h.briefs,
 		Queue: m.queue, Sessions: m.sessions, Launcher: m.tasks, Workspace: h.cfg.Workspace, Finisher: m.loop, Model: h.cfg.Model,
 		TaskBudget: h.cfg.TaskBudget, Wait: h.cfg.Await, SubAgentIdle: h.cfg.SubAgentIdle, Poll: h.cfg.PollInterval}
 	return m

@@ -398,7 +398,7 @@ func (x *mixedMission) emptied(m *mission) {
 	for what, n := range map[string]int{
 		"tasks": len(m.st.Runs()), "conversations": len(m.sessions.All()) - 1, "asks": m.approvals.Pending(), "files that are held": len(m.claims.Others("")),
 		"background commands": m.commands.Len(), "delegations": m.tasks.Unrecorded(),
-		"claims on the budget": m.reserves.State().Waiting, "accounts that rest": m.reserves.State().Resting - 1,
+		"claims on the budget": m.loop.Reserves.State().Waiting, "accounts that rest": m.loop.Reserves.State().Resting - 1,
 		"missions of the host": len(x.host.missions), "missions that stand still": len(x.host.Space.All()),
 		"tasks that are audited": x.host.auditor.Living(),
 	} {
@@ -407,7 +407,7 @@ func (x *mixedMission) emptied(m *mission) {
 	if m.sessions.Of(m.loop.Root.ID()) == nil { // it lasts as long as the mission, as its account does
 		t.Error("a conversation is left that is not the mission's own")
 	}
-	if n := m.reserves.State().Accounts; n != 1 {
+	if n := m.loop.Reserves.State().Accounts; n != 1 {
 		t.Errorf("%d accounts are left", n)
 	}
 	x.hostHasRoom(mixedSlots)

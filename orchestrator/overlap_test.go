@@ -307,7 +307,7 @@ func TestOverlapsAreToldInOneText(t *testing.T) {
 		m.iso.Ground = g
 		c := &conversation{}
 		var said []string
-		for _, x := range m.dress(c, tools.All(), centurion.Session{}) {
+		for _, x := range m.opener.WrapTools(c, tools.All(), centurion.Session{}) {
 			text, found := strings.CutSuffix(x.Description(), tools.Overlaps(apart))
 			if found {
 				said = append(said, x.Name())
@@ -318,7 +318,7 @@ func TestOverlapsAreToldInOneText(t *testing.T) {
 		}
 		equal(t, "who says it", strings.Join(said, " "), "edit bash update_todo")
 		m.st.Profile = agents.ProfileAssistant
-		for _, x := range m.dress(c, tools.All(), centurion.Session{}) {
+		for _, x := range m.opener.WrapTools(c, tools.All(), centurion.Session{}) {
 			if strings.Contains(x.Description(), tools.Overlaps(apart)) {
 				t.Errorf("%s of an assistant speaks of items", x.Name())
 			}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"centurion"
+	"centurion/orchestrator/agent"
 	"centurion/session"
 	"centurion/store"
 )
@@ -56,7 +57,7 @@ func (h *Host) Prompt(ctx context.Context, p Post) (Reply, error) { return h.Pro
 // when the message is stored.
 func (h *Host) PromptAnd(ctx context.Context, p Post, launch func(mission string) error) (Reply, error) {
 	const op = "prompt"
-	if err := inCall(ctx, op); err != nil {
+	if err := agent.RefuseInCall(ctx, op); err != nil {
 		return Reply{}, err
 	}
 	if err := p.settle(); err != nil {
@@ -198,7 +199,7 @@ func (h *Host) replyTo(ctx context.Context, d store.Delivery) (Reply, error) {
 
 // answerPrompts tells those who wait for the answer of a turn that has ended. What ended because the mission stops is told
 // when it has stopped.
-func (m *mission) answerPrompts(ctx context.Context, c *conversation, out session.Outcome, cause error) {
+func (m *mission) answerPrompts(ctx context.Context, c *agent.Conversation, out session.Outcome, cause error) {
 	h := m.h
 	waiting := h.prompts.of(m.st.ID)
 	if len(waiting) == 0 || m.st.Ctx.Err() != nil {

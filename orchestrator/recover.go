@@ -46,10 +46,10 @@ func (m *mission) recover(ctx context.Context, beside *guard.Group) (centurion.M
 		return rec, err
 	}
 	m.claims.Apart = m.iso.Isolated()
-	if m.loop.Root, err = m.open(ctx, rec.Session, nil); err != nil {
+	if m.loop.Root, err = m.opener.Open(ctx, rec.Session, nil); err != nil {
 		return rec, err
 	}
-	m.judge.Owner = m.loop.Root.Agent
+	m.loop.Judge.Owner = m.loop.Root.Agent
 	if err := m.queue.Repair(ctx); err != nil {
 		return rec, err
 	}

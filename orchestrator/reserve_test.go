@@ -228,7 +228,7 @@ func TestPortion(t *testing.T) {
 		defer m.drop(nil)
 		for i := range 50 {
 			task := centurion.Task{ID: fmt.Sprint(i), Agent: "worker", Prompt: strings.Repeat("x", 9000)}
-			if _, covered := m.reserves.Spawn(task, m.sessions.Portion(task)); !covered {
+			if _, covered := m.loop.Reserves.Spawn(task, m.sessions.Portion(task)); !covered {
 				t.Fatalf("no room for task %d", i)
 			}
 		}
@@ -246,15 +246,15 @@ func TestRequestGivesBack(t *testing.T) {
 		rec := r.start(centurion.MissionOptions{MaxTokens: 1_000_000})
 		m := newMission(r.ctx, r.host, rec)
 		defer m.st.End(nil)
-		c, err := m.open(r.ctx, rec.Session, nil)
+		c, err := m.opener.Open(r.ctx, rec.Session, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		cover, err := c.Config().Reserve(r.ctx, session.Need{Input: 1000})
-		if held := m.reserves.State().Held[budget.Tokens]; err != nil || held < 1000 {
+		if held := m.loop.Reserves.State().Held[budget.Tokens]; err != nil || held < 1000 {
 			t.Fatalf("%d tokens are held for a request of 1000, %v", held, err)
 		}
 		cover.Done()
-		equal(t, "held", m.reserves.State().Held, budget.Amount{})
+		equal(t, "held", m.loop.Reserves.State().Held, budget.Amount{})
 	})
 }

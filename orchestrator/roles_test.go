@@ -316,7 +316,7 @@ func TestRepeatedDelegationOfADoneItem(t *testing.T) {
 		}
 		message, id, _ := strings.Cut(before[0].Call, "/")
 		running := r.host.running(m.ID)
-		d := running.toolset.Delegator(running.loop.Root)
+		d := running.opener.Tools.Delegator(running.loop.Root)
 		want := tools.Delegation{Agent: "worker", Item: "T1", Prompt: "x"}
 		got, err := d.Delegate(r.ctx, &tools.Call{Message: message, ID: id, Workspace: r.ws}, want)
 		if err != nil || got.ID != before[0].ID {

@@ -16,18 +16,6 @@ import (
 // turn, [Host.Stop] a session with all that it has started, [Host.Cancel] one task, [Host.Pause] and Cancel a mission.
 // Each gives the context of what it ends a cause; everything else follows from that.
 
-// callKey marks the context of a tool call.
-type callKey struct{}
-
-// inCall refuses what waits for a session to a tool call: it would wait for itself.
-func inCall(ctx context.Context, op string) error {
-	if ctx.Value(callKey{}) == nil {
-		return nil
-	}
-	return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: "a tool call cannot wait for a session: it would wait for itself",
-		Hint: "return from the call; what it is to bring about can stand in its result"}
-}
-
 // Abort ends the turn of a session, not the session: its request and its tool calls with their processes end, the calls
 // that are left are answered with «Cancelled», and the answer is stored as cancelled. It returns when the turn has ended.
 // The session is named by its id, or that of its task or mission.
@@ -40,7 +28,7 @@ func inCall(ctx context.Context, op string) error {
 // The error has centurion.KindNotFound for an unknown id, and centurion.KindConflict for a session that nobody works on.
 func (h *Host) Abort(ctx context.Context, id, reason string) error {
 	const op = "abort"
-	if err := inCall(ctx, op); err != nil {
+	if err := agent.RefuseInCall(ctx, op); err != nil {
 		return err
 	}
 	to, err := receiverOf(ctx, h.cfg.Store, Post{To: id})
@@ -119,7 +107,7 @@ func (h *Host) Proceed(id string) {
 // resumed. What has ended already stays as it is, without an error.
 func (h *Host) Stop(ctx context.Context, id, reason string) error {
 	const op = "stop"
-	if err := inCall(ctx, op); err != nil {
+	if err := agent.RefuseInCall(ctx, op); err != nil {
 		return err
 	}
 	to, err := receiverOf(ctx, h.cfg.Store, Post{To: id})

@@ -105,8 +105,20 @@ func (l *Live) Wait(what Wait) (done func()) {
 	})
 }
 
-// Call marks a tool call as running until done is called.
-func (l *Live) Call(tool, id, message string) (done func()) {
+// inCall marks the context of a tool call.
+type inCall struct{}
+
+// RefuseInCall refuses work that waits for a session to a tool call, which would wait for itself. The error has centurion.KindConflict.
+func RefuseInCall(ctx context.Context, op string) error {
+	if ctx.Value(inCall{}) == nil {
+		return nil
+	}
+	return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: "a tool call cannot wait for a session: it would wait for itself",
+		Hint: "return from the call; what it is to bring about can stand in its result"}
+}
+
+// Call marks a tool call as running until done is called. The call gets the context that is returned.
+func (l *Live) Call(ctx context.Context, tool, id, message string) (in context.Context, done func()) {
 	c := &RunningCall{Tool: tool, ID: id, Message: message, Since: centurion.Now()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,7 +126,7 @@ func (l *Live) Call(tool, id, message string) (done func()) {
 		l.calls = map[*RunningCall]struct{}{}
 	}
 	l.calls[c] = struct{}{}
-	return func() {
+	return context.WithValue(ctx, inCall{}, true), func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		delete(l.calls, c)

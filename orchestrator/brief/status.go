@@ -1,6 +1,7 @@
 package brief
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -319,4 +320,13 @@ func (w *Writer) Status(held *claims.Registry, claimed bool, reserves *budget.Re
 	}
 	b.WriteString(reserves.Line(v.Mission, w.st.Elapsed()))
 	return b.String()
+}
+
+// Startable says, for a model, what the mission's own agent could do now instead of waiting for its tasks; it is empty if that is nothing.
+func (w *Writer) Startable(ctx context.Context, held *claims.Registry) (string, error) {
+	v, err := w.judge.Look(ctx)
+	if err = cmp.Or(err, v.Unread); err != nil || v.Plan.Doc == nil {
+		return "", err
+	}
+	return StandingOf(v, held).Startable(), nil
 }

@@ -1,9 +1,10 @@
-package orchestrator
+package opener
 
 import (
 	"context"
 	"encoding/json"
 
+	"centurion/orchestrator/agent"
 	"centurion/orchestrator/isolation"
 	"centurion/tools"
 )
@@ -13,8 +14,8 @@ import (
 // stale attempt only tools that read still run.
 type fenced struct {
 	tools.Tool
-	m        *mission
-	c        *conversation
+	*Opener
+	c        *agent.Conversation
 	narrowed json.RawMessage // the schema for the model; nil for the tool's own
 }
 
@@ -23,8 +24,8 @@ func (f fenced) Narrowed() json.RawMessage { return f.narrowed }
 
 func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage) (tools.Result, error) {
 	c := f.c
-	defer c.Live.Call(f.Name(), call.ID, call.Message)()
-	ctx = context.WithValue(ctx, callKey{}, true)
+	ctx, done := c.Live.Call(ctx, f.Name(), call.ID, call.Message)
+	defer done()
 	e := f.Effect(input)
 	if e.ReadOnly {
 		return f.reads(ctx, call, input, e.Hosted)
@@ -36,12 +37,12 @@ func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 		return c.Pulse.Run(ctx, f.Tool, call, input, true)
 	}
 	over := c.Pulse.Queue() // a check ends by itself, and a checkout is soon made
-	in, at, done, err := f.enter(ctx, call)
+	in, at, left, err := f.enter(ctx, call)
 	over()
 	if err != nil {
 		return tools.Result{}, err
 	}
-	defer done()
+	defer left()
 	if err := c.Fenced(ctx, "a call of "+f.Name()); err != nil { // a newer attempt may have begun while this one waited
 		return tools.Result{}, err
 	}
@@ -49,7 +50,7 @@ func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 		return tools.Result{}, err
 	}
 	if c.Where == nil {
-		if err := f.m.claims.Claim(ctx, &c.Seat, f.writes(at, e, input)); err != nil {
+		if err := f.Claims.Claim(ctx, &c.Seat, f.writes(at, e, input)); err != nil {
 			return tools.Result{}, err
 		}
 	}
@@ -63,7 +64,7 @@ func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, 
 	if c.Where == nil {
 		over := c.Pulse.Queue()
 		var err error
-		after, err = f.m.iso.RecordTree(ctx, &c.Seat, call, e)
+		after, err = f.Checkouts.RecordTree(ctx, &c.Seat, call, e)
 		over()
 		if err != nil {
 			return tools.Result{}, err
@@ -79,11 +80,11 @@ func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, 
 	ctx = context.WithoutCancel(ctx)
 	if files := f.writes(call, e, input); files != nil && err == nil {
 		if res, err = isolation.WithIgnored(ctx, c.Where, res); err == nil {
-			err = f.m.claims.Claim(ctx, &c.Seat, files)
+			err = f.Claims.Claim(ctx, &c.Seat, files)
 		}
 	} else if files == nil {
 		over := c.Pulse.Queue()
-		cerr := f.m.claims.ClaimWritten(ctx, &c.Seat)
+		cerr := f.Claims.ClaimWritten(ctx, &c.Seat)
 		over()
 		if err == nil {
 			err = cerr
@@ -121,7 +122,7 @@ func looksAtFiles(tool string) bool {
 // enter brings a call that writes to where it may do so, and returns it and its context as it is made there. Done is called when it is over.
 func (f fenced) enter(ctx context.Context, call *tools.Call) (in context.Context, at *tools.Call, done func(), err error) {
 	if f.c.Where == nil {
-		in, done, err = f.m.sessions.Write(ctx)
+		in, done, err = f.Sessions.Write(ctx)
 		return in, call, done, err
 	}
 	ws, err := f.c.Where.Write(ctx)

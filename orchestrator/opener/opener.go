@@ -1,0 +1,200 @@
+// Package opener opens the conversations of a mission: it finds the agent that a session belongs to, gives it its tools, each run where the
+// session works and fenced off from superseded attempts, and what its model is told at the end of each request.
+package opener
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/orchestrator/agent"
+	"centurion/orchestrator/background"
+	"centurion/orchestrator/brief"
+	"centurion/orchestrator/budget"
+	"centurion/orchestrator/commander"
+	"centurion/orchestrator/isolation"
+	"centurion/orchestrator/notes"
+	"centurion/orchestrator/ownership"
+	"centurion/orchestrator/plan"
+	"centurion/orchestrator/state"
+	"centurion/orchestrator/toolset"
+	"centurion/tools"
+)
+
+// Opener opens the conversations of one mission.
+type Opener struct {
+	Mission   *state.Mission
+	Plan      *plan.Plan
+	Checkouts *isolation.Checkouts
+	Sessions  *agent.Sessions
+	Claims    *ownership.Files
+	Commands  *background.Commands
+	Reserves  *budget.Reserves
+	Brief     *brief.Writer
+	Briefs    *brief.Desk
+	Loop      *commander.Loop
+	Tools     *toolset.Set
+	Call      tools.Call // what the calls of all conversations have in common
+}
+
+// Open loads a session to be driven, with its tools; t is its task's run, nil for the mission's own agent. The error has
+// centurion.KindConflict for a session that another conversation drives, and KindConfig for one whose agent is gone.
+func (o *Opener) Open(ctx context.Context, id string, t *state.Run) (*agent.Conversation, error) {
+	rec, err := o.Mission.Store.Session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := state.Dropped(rec); err != nil {
+		return nil, err
+	}
+	own, err := o.agentOf(rec)
+	if err != nil {
+		return nil, err
+	}
+	held, err := tools.Named(o.Briefs.Held(own, rec)...)
+	if err != nil {
+		return nil, err
+	}
+	c, err := o.Sessions.New(ctx, rec, own, t)
+	if err != nil {
+		return nil, err
+	}
+	book := &notes.Notebook{Workspace: o.Call.Workspace, Plan: o.Plan, Agent: own.Name, Rewrites: rewrites(c), Writes: own.Holds("update_context"), Current: c.Current}
+	if t != nil {
+		book.Item = t.Item
+	}
+	if err := o.Sessions.Open(ctx, c, rec, o.WrapTools(c, held, rec), o.callOf(c, rec, book), &around{o, c, book}); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// rewrites reports whether the conversation may replace the shared texts: whoever owns the mission, and a reviewer. All
+// others add notes.
+func rewrites(c *agent.Conversation) bool { return c.Task == nil || c.Agent.Name == agents.Reviewer }
+
+// WrapTools gives the tools of a session what they need of it beside their call.
+func (o *Opener) WrapTools(c *agent.Conversation, held []tools.Tool, rec centurion.Session) []tools.Tool {
+	for i, t := range held {
+		if rec.Metadata.Roster != "" && t.Name() == brief.DelegateTool {
+			t = longer{Tool: t, more: "Agents of this project that it takes as well:\n" + rec.Metadata.Roster}
+		}
+		if t.Name() == brief.SkillTool {
+			t = longer{Tool: t, more: "Skills:\n" + rec.Metadata.Skills}
+		}
+		if o.ownsFiles(t.Name()) {
+			t = longer{Tool: t, more: tools.Overlaps(o.Checkouts.Isolated())}
+		}
+		if t.Name() == "update_context" && !rewrites(c) {
+			t = tools.NotesOnly()
+		}
+		held[i] = fenced{Tool: t, Opener: o, c: c}
+		if t.Name() == brief.DelegateTool && len(rec.Metadata.Offered) > 0 {
+			held[i] = fenced{Tool: t, Opener: o, c: c, narrowed: tools.DelegationTo(rec.Metadata.Offered)}
+		}
+	}
+	return held
+}
+
+// ownsFiles reports whether the text of a tool says what becomes of files that several work on. Where there are no items it does not come to that.
+func (o *Opener) ownsFiles(tool string) bool {
+	return !state.Alone(o.Mission.Profile) && slices.Contains([]string{"update_todo", "edit", "bash"}, tool)
+}
+
+// longer is a tool with more to its description.
+type longer struct {
+	tools.Tool
+	more string
+}
+
+func (l longer) Description() string { return l.Tool.Description() + "\n\n" + l.more }
+
+// callOf returns what the session's tool calls may touch: the ways up only for the tools that go there.
+func (o *Opener) callOf(c *agent.Conversation, rec centurion.Session, book *notes.Notebook) tools.Call {
+	call, a := o.Call, c.Agent
+	call.Agent, call.Seen, call.Gate, call.Asker = a.Name, &tools.Seen{}, c.Desk(), c.Desk()
+	if c.Task != nil {
+		call.Task = c.Task.ID
+	}
+	if a.Holds("delegate_task") || a.Holds("mission_complete") {
+		call.Delegator = o.Tools.Delegator(c)
+	}
+	if a.Holds("sub_agent") {
+		call.SubAgents = o.Tools.SubAgents(c)
+	}
+	if a.Holds("update_todo") {
+		call.Planner = o.Tools.Planner(c)
+	}
+	if a.Holds("update_context") {
+		call.Notebook = book
+	}
+	if rec.Metadata.Skills != "" {
+		call.Skills = o.Briefs.Skills(a.Name)
+	}
+	if a.Holds("run_background") || a.Holds("check_background") {
+		call.Background = o.Commands.Of(c)
+	}
+	return call
+}
+
+// agentOf returns the agent that a session belongs to. A session whose agent is gone does not become another one's: the
+// error has centurion.KindConfig and names the file that is missing.
+func (o *Opener) agentOf(rec centurion.Session) (agents.Agent, error) {
+	a, err := o.Mission.Cast.Get(rec.Agent)
+	if err != nil {
+		e := &centurion.Error{Op: "open session " + rec.ID, Kind: centurion.KindConfig, Err: err, Hint: "define the agent again, then `centurion resume`"}
+		if f := rec.Metadata.AgentFile; f != "" {
+			e.Err = nil
+			e.Msg = fmt.Sprintf("it belongs to the agent %q of %s, which is there no more", rec.Agent, f)
+			e.Hint = "put " + f + " back, then `centurion resume`"
+		}
+		return agents.Agent{}, e
+	}
+	if rec.Metadata.Tools != nil {
+		return a.SubAgent(rec.Metadata.Tools, ""), nil // its prompt stands in its record
+	}
+	if rec.Metadata.Task != "" {
+		a = a.ForTask()
+	}
+	return a, nil
+}
+
+// around is what stands around one conversation.
+type around struct {
+	*Opener
+	c     *agent.Conversation
+	notes *notes.Notebook
+}
+
+var _ agent.Around = (*around)(nil)
+
+// News tells which files others have changed too.
+func (s *around) News(ctx context.Context) ([]centurion.Message, error) {
+	return s.Claims.News(ctx, s.c)
+}
+
+// Seen says that what Status told of once was read.
+func (s *around) Seen() {
+	s.Commands.Heard(s.c.ID())
+	s.notes.Heard()
+}
+
+// Status is what the model should know right now: for those who plan, where the plan stands; for a worker, who else is
+// at work on what, and which of its background commands have ended.
+func (s *around) Status() string {
+	c := s.c
+	if c.Task == nil {
+		return strings.TrimSpace(strings.TrimRight(s.Brief.Status(&s.Claims.Registry, s.Loop.HasClaimed(), s.Reserves)+"\n"+s.Claims.WhoElse("", c.ID())+s.notes.Overlong(), "\n") + "\n" + s.Commands.News(c.ID()))
+	}
+	var b strings.Builder
+	b.WriteString(c.Task.Left())
+	b.WriteString(s.Claims.WhoElse(c.Holder, c.ID()))
+	if long := s.notes.Overlong(); long != "" {
+		b.WriteString(long + "\n")
+	}
+	b.WriteString(s.Commands.News(c.ID()))
+	return strings.TrimSpace(b.String())
+}
