@@ -15,20 +15,20 @@ import (
 // limits are what the layout may measure at most, and what it is to measure. A figure may only fall: a change that lowers one
 // lowers it here, too. Lines are rounded up to the next hundred, so that an ordinary change does not touch this table.
 var limits = map[string]struct{ now, goal int }{
-	"fields of orchestrator.mission":             {20, 18},
+	"fields of orchestrator.mission":             {17, 18},
 	"methods of orchestrator.mission":            {22, 40},
 	"methods of orchestrator.Host":               {38, 35},
 	"methods of orchestrator/agent.Conversation": {35, 35},
 	"methods of cmd/centurion.cli":               {34, 40},
 	"methods of worktree.Repo":                   {1, 40},
 	"methods of worktree.objects":                {39, 40},
-	"lines of orchestrator":                      {2700, 2600},
+	"lines of orchestrator":                      {2300, 2600},
 	"lines of the biggest room":                  {1900, 2000},
 	"lines of cmd":                               {5000, 6000},
 	"lines of the product":                       {93700, 82000},
 	"files over 500 lines":                       {0, 0},
 	"functions over 60 lines":                    {2, 0},
-	"files in one circle":                        {16, 8},
+	"files in one circle":                        {12, 8},
 	"transactions that do more":                  {0, 0},
 	"searches of the journal":                    {0, 0},
 }

@@ -1,3 +1,6 @@
+// Package isolation keeps the writers of a mission apart. It owns the snapshot that the work starts from, the branch that collects the
+// work, a checkout for each writing session, and a view for readers. Where all sessions write in the project's own directory, it
+// records the trees before and after each task. Other packages decide what is merged.
 package isolation
 
 import (
@@ -5,7 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 
 	"centurion"
 	"centurion/event"
@@ -13,8 +20,50 @@ import (
 	"centurion/guard"
 	"centurion/orchestrator/state"
 	"centurion/store"
+	"centurion/workspace"
 	"centurion/worktree"
 )
+
+// Project is the repository and the file history that all missions of a host share.
+type Project struct {
+	store      *store.Store
+	ws         *workspace.Workspace
+	open       func(context.Context) (*worktree.Repo, error)   // nil where there is no repository
+	openShadow func(context.Context) (*worktree.Shadow, error) // nil keeps no history
+
+	trees   trees
+	opening sync.Mutex                                // held while the repository is opened; protects the fields below
+	repo    *worktree.Repo                            // nil until it is needed
+	parked  map[centurion.Checkout]*worktree.Checkout // of stopped missions, by location without Start
+}
+
+// NewProject returns a project that opens its repository and history on first use.
+func NewProject(st *store.Store, ws *workspace.Workspace, open func(context.Context) (*worktree.Repo, error),
+	openShadow func(context.Context) (*worktree.Shadow, error)) *Project {
+	return &Project{store: st, ws: ws, open: open, openShadow: openShadow}
+}
+
+// MayRun asks whether one of the project's own commands may run; what describes the command, since no agent called it.
+type MayRun func(ctx context.Context, rec centurion.Mission, command, agent, task, what string) error
+
+// Checkouts are the places where the sessions of one mission work.
+type Checkouts struct {
+	st      *state.Mission
+	project *Project
+	mayRun  MayRun
+	Ground  *Ground // nil unless the mission is isolated; set before any session runs
+
+	// Wrote is set once the mission's own agent has changed a named file, since this host took over the mission.
+	Wrote atomic.Bool
+
+	mu     sync.Mutex            // protects places
+	places map[string]*Workplace // by session id
+}
+
+// New returns the places of a mission, before any session uses one.
+func New(st *state.Mission, project *Project, mayRun MayRun) *Checkouts {
+	return &Checkouts{st: st, project: project, mayRun: mayRun, places: map[string]*Workplace{}}
+}
 
 // Ground is the base of an isolated mission: the repository, the commit its work starts from, and the branch that collects the work.
 type Ground struct {
@@ -203,3 +252,47 @@ func BranchPrefix(mission string) string { return "centurion/" + mission + "/" }
 
 // baseRef is the ref that keeps a mission's snapshot.
 func baseRef(mission string) string { return "refs/centurion/" + mission + "/base" }
+
+// InProject turns paths of the repository into paths of the project. Paths outside the project are unchanged.
+func (m *Checkouts) InProject(files []string) []string {
+	prefix := m.Ground.Repo.Prefix()
+	if prefix == "" {
+		return files
+	}
+	out := make([]string, len(files))
+	for i, f := range files {
+		out[i] = strings.TrimPrefix(f, path.Clean(prefix)+"/")
+	}
+	return out
+}
+
+func (m *Checkouts) SameTree(ctx context.Context, a, b string) (bool, error) {
+	one, err := m.Ground.Repo.TreeOf(ctx, a)
+	if err != nil {
+		return false, err
+	}
+	other, err := m.Ground.Repo.TreeOf(ctx, b)
+	return one == other, err
+}
+
+// Changed reports whether the mission has changed any file of the project.
+func (m *Checkouts) Changed(ctx context.Context) (bool, error) {
+	if m.Isolated() {
+		base, err := m.Base(ctx)
+		if err != nil {
+			return false, err
+		}
+		tip, err := m.Tip(ctx)
+		if err != nil {
+			return false, err
+		}
+		same, err := m.SameTree(ctx, base.Commit, tip)
+		return !same, err
+	}
+	rec, err := m.st.Store.Mission(ctx, m.st.ID)
+	if err != nil || m.Wrote.Load() || len(rec.Wrote) > 0 {
+		return err == nil, err
+	}
+	tasks, err := m.st.Store.Tasks(ctx, m.st.ID)
+	return slices.ContainsFunc(tasks, func(t centurion.Task) bool { return len(t.Files)+len(t.Landed) > 0 }), err
+}
