@@ -254,6 +254,32 @@ func collect(events iter.Seq2[centurion.Event, error]) ([]centurion.Event, error
 	return all, nil
 }
 
+// All facts are told once and in their order, however many pages they take.
+func TestEventsOfManyPages(t *testing.T) {
+	p := newProject(t)
+	const more = 1200
+	if err := p.store.Update(t.Context(), func(tx *store.Tx) error {
+		for range more {
+			if _, err := tx.Append(centurion.Event{Type: centurion.EventMissionUpdated, Mission: p.mission.ID}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	last, n := int64(0), 0
+	for e, err := range p.local.Events(t.Context(), server.EventQuery{Mission: p.mission.ID}) {
+		if n++; err != nil || e.Seq <= last || n > more+2 {
+			t.Fatalf("fact %d has number %d after %d, %v", n, e.Seq, last, err)
+		}
+		last = e.Seq
+	}
+	if n != more+2 {
+		t.Errorf("%d facts are told of %d", n, more+2)
+	}
+}
+
 // recording is an API that keeps what it is asked to do.
 type recording struct {
 	server.API

@@ -18,6 +18,7 @@ func FuzzLines(f *testing.F) {
 	f.Add("{}\n{\"a\":1}\r\n\n  \n[]")
 	f.Add(strings.Repeat("x", 40) + "\n{}\n" + strings.Repeat("y", 33))
 	f.Add("\n" + strings.Repeat("z", 32))
+	f.Add(strings.Repeat("x", 64<<10) + "{\"a\":1}\n{\"b\":2}\n") // what is left of a long line may look like a message
 	f.Fuzz(func(t *testing.T, in string) {
 		const most = 32
 		var out closer

@@ -239,6 +239,9 @@ func TestStructure(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+	if it, _ := parse(t, "- [ ] T1 group\n    - [ ] T1.1 four spaces\n \t- [ ] T1.2 a space and a tab\n").Item("T1.2"); it.Parent != "T1" {
+		t.Errorf("it is below %q", it.Parent)
+	}
 	if it, _ := parse(t, "## A\n#hash\n####### seven\n- [ ] T1 x\n").Item("T1"); it.Section != "A" {
 		t.Errorf("the section is %q", it.Section)
 	}
