@@ -327,6 +327,10 @@ func TestSums(t *testing.T) {
 	if len(agents) != 1 || agents[0].USD != 2 {
 		t.Errorf("%+v", agents)
 	}
+	agents, _ = spending(Data{Mission: centurion.Mission{Usage: centurion.Usage{Tokens: centurion.Tokens{Output: 7}, Unpriced: true}}}) // and tokens without a price
+	if len(agents) != 1 || agents[0].Tokens.Output != 7 {
+		t.Errorf("%+v", agents)
+	}
 	line := strings.Repeat("x", 99) + "\n"
 	var all []centurion.FileDiff
 	for range 60 {

@@ -135,15 +135,17 @@ func TestBackgroundGroupEnds(t *testing.T) {
 	}
 }
 
-type broken struct{}
+// broken counts what it refuses.
+type broken struct{ writes int }
 
-func (broken) Write([]byte) (int, error) { return 0, errors.New("no space") }
+func (b *broken) Write([]byte) (int, error) { b.writes++; return 0, errors.New("no space") }
 
 // A command whose output nobody can take does not wait for a reader.
 func TestBackgroundOutputIsRead(t *testing.T) {
-	res, err := (&Runner{}).RunBackground(t.Context(), centurion.Command{Script: "head -c 1000000 /dev/zero; exit 7", Dir: t.TempDir(), Timeout: 20 * time.Second}, broken{}, nil)
-	if err != nil || res.ExitCode != 7 || res.Bytes != 1_000_000 {
-		t.Errorf("got %+v, %v", res, err)
+	var out broken
+	res, err := (&Runner{}).RunBackground(t.Context(), centurion.Command{Script: "head -c 1000000 /dev/zero; exit 7", Dir: t.TempDir(), Timeout: 20 * time.Second}, &out, nil)
+	if err != nil || res.ExitCode != 7 || res.Bytes != 1_000_000 || out.writes != 1 {
+		t.Errorf("got %+v, %v after %d writes", res, err, out.writes)
 	}
 }
 
