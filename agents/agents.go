@@ -1,7 +1,6 @@
-// Package agents is the cast: the role, the prompt and the tools of each agent that a mission can call on.
+// Package agents is the cast: the role, prompt and tools of each agent that a mission can use.
 //
-// A session never asks what its agent may do. It is handed the tools that stand here and no others, so a role cannot
-// use what it does not hold.
+// A session never asks what its agent may do. It gets the tools listed here and no others, so a role cannot exceed them.
 package agents
 
 import (
@@ -14,7 +13,7 @@ import (
 	"centurion"
 )
 
-// The names of the four agents of a mission. They are lower case and compared without case.
+// The names of the four agents of a mission. They are lower case and case-insensitive.
 const (
 	Commander = "commander"
 	Planner   = "planner"
@@ -25,18 +24,18 @@ const (
 // Agent is one member of the cast.
 type Agent struct {
 	Name        string
-	Description string   // one line: what it is for
+	Description string   // one line: its purpose
 	Mode        string   // primary: starts a mission; subagent: is delegated to; all: both
-	Prompt      string   // the system prompt, before the surroundings are added
-	Tools       []string // what it holds, in the order in which a model sees it
-	Delegates   []string // the agents it may delegate to; empty for those that may not
+	Prompt      string   // the system prompt, before the context is added
+	Tools       []string // in the order a model sees them
+	Delegates   []string // the agents it may delegate to
 	Model       string   // provider/model; empty means the mission's
 	Temperature *float64 // nil means the model's default
 	Steps       int      // requests in one turn; 0 means no limit of its own
-	Source      string   // what defined or changed it, as a person reads it; empty as built in
-	Custom      bool     // none of the four
+	Source      string   // what defined or changed it, for people; empty if built in
+	Custom      bool     // not one of the four
 
-	asTask *Agent // how it carries out a task, if that is another way
+	asTask *Agent // the variant for carrying out a task, if different
 }
 
 var (
@@ -53,7 +52,7 @@ var (
 // Cast is a set of agents by name.
 type Cast struct {
 	agents []Agent
-	owner  string // the one agent of a cast without roles; "" where there are the four
+	owner  string // the only agent of a cast without roles; "" with the four
 }
 
 // Default returns the four agents of a mission with the tools of their roles.
@@ -72,7 +71,7 @@ func Default() *Cast {
 			Name: Planner, Mode: "subagent", Prompt: plannerPrompt,
 			Description: "looks into the project and writes the plan",
 			Tools:       with("webfetch", "websearch", "codesearch", "cache_docs", "update_todo", "update_context", "skill", "delegate_task"),
-			Delegates:   []string{Planner}, // helpers that look and report: nobody below it writes
+			Delegates:   []string{Planner}, // helpers that look and report: none below it writes
 		},
 		{
 			Name: Worker, Mode: "subagent", Prompt: workerPrompt,
@@ -90,17 +89,17 @@ func Default() *Cast {
 // All returns the agents in their order.
 func (c *Cast) All() []Agent { return slices.Clone(c.agents) }
 
-// aliases are the names that agents of older casts had.
+// aliases are agent names of older casts.
 func aliases() map[string]string {
 	return map[string]string{"architect": Planner, "researcher": Planner, "builder": Worker, "librarian": Worker,
 		"inspector": Reviewer, "recorder": Reviewer}
 }
 
-// Alias returns the agent that an old name stands for, compared without case, or "".
+// Alias returns the agent that an old name stands for, ignoring case, or "".
 func Alias(name string) string { return aliases()[strings.ToLower(name)] }
 
-// Get returns the agent with exactly that name, compared without case: no alias counts. The error is that of [Cast.Find].
-// It is for names that were found before and must not come to mean somebody else.
+// Get returns the agent with exactly that name, ignoring case but without aliases. The error is that of [Cast.Find]. It is for names
+// resolved earlier, which must not come to mean another agent.
 func (c *Cast) Get(name string) (Agent, error) {
 	for _, a := range c.agents {
 		if strings.EqualFold(a.Name, name) {
@@ -110,8 +109,8 @@ func (c *Cast) Get(name string) (Agent, error) {
 	return Agent{}, c.unknown(name)
 }
 
-// Find returns the agent with that name, compared without case, or the one that an old name stands for. The error has
-// centurion.KindUsage and offers the nearest name: a misspelt agent is never another one.
+// Find returns the agent with that name or alias, ignoring case. The error has centurion.KindUsage and suggests the nearest name: a
+// misspelt agent is never another one.
 func (c *Cast) Find(name string) (Agent, error) {
 	a, err := c.Get(name)
 	if to := Alias(name); err != nil && to != "" {
@@ -135,8 +134,8 @@ func (c *Cast) unknown(name string) error {
 	return e
 }
 
-// ForTask returns the agent as it carries out a task: an agent that may own a mission as well does not hold the tools
-// for that while somebody else does.
+// ForTask returns the agent as it carries out a task: an agent that could also own a mission lacks the tools for that while another
+// owns it.
 func (a Agent) ForTask() Agent {
 	if a.asTask != nil {
 		return *a.asTask

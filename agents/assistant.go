@@ -10,29 +10,28 @@ import (
 	"centurion"
 )
 
-// The profiles: who is there to work on a goal.
+// The profiles: the cast that works on a goal.
 const (
-	ProfileMission   = "mission"   // the four, with a plan and proof; also what "" means
-	ProfileAssistant = "assistant" // one interactive agent and the sub-agents that it starts
+	ProfileMission   = "mission"   // the four, with a plan and proof; also the meaning of ""
+	ProfileAssistant = "assistant" // one interactive agent and its sub-agents
 )
 
-// Assistant is the one agent of the profile of that name.
+// Assistant is the only agent of the profile of that name.
 const Assistant = "assistant"
 
-// subAgentTool is what the assistant starts sub-agents with. No sub-agent holds it: they are one level deep.
+// subAgentTool starts the assistant's sub-agents. Sub-agents do not have it: they are one level deep.
 const subAgentTool = "sub_agent"
 
 //go:embed assistant.md
 var assistantPrompt string
 
-// subAgent stands below the prompt of an agent of the person's own words that works for another of its kind.
+// subAgent follows the prompt of a custom agent that works for another of its kind.
 const subAgent = `
 
 You work as a sub-agent: another agent handed you one task, and no one else reads what you write. Keep to the task, and end with a text that says what you did, what you found and what is left: it is all that reaches the one who handed it to you.
 `
 
-// DefaultAssistant returns the cast of the profile assistant: one agent, who works alone or through sub-agents of its own
-// kind.
+// DefaultAssistant returns the cast of the profile assistant: one agent that works alone or through sub-agents of its kind.
 func DefaultAssistant() *Cast {
 	tools := []string{"read", "ls", "glob", "grep", "write", "edit", "bash", "run_background", "check_background", "webfetch", "websearch",
 		"codesearch", "skill", askUser, subAgentTool}
@@ -42,13 +41,13 @@ func DefaultAssistant() *Cast {
 	}}}
 }
 
-// Owner returns the agent that a goal is given to when nobody names one.
+// Owner returns the agent for goals that name none.
 func (c *Cast) Owner() string { return cmp.Or(c.owner, Commander) }
 
-// one reports whether the cast has one agent who owns all work, and no roles.
+// one reports whether the cast has one agent for all work, and no roles.
 func (c *Cast) one() bool { return c.owner != "" }
 
-// role returns the built-in agent whose tools an agent of the person's own has that owns work, or carries out a task.
+// role returns the built-in agent whose tools a custom agent gets for owning work or carrying out a task.
 func (c *Cast) role(task bool) string {
 	switch {
 	case c.one():
@@ -59,8 +58,8 @@ func (c *Cast) role(task bool) string {
 	return Commander
 }
 
-// foreignTo reports whether a definition is none of this cast's: it changes an agent that is built into the other one, or
-// it is of an agent that nobody here could start.
+// foreignTo reports whether a definition does not belong to this cast: it changes an agent built into the other one, or defines one
+// that no agent here could start.
 func (c *Cast) foreignTo(d Definition) bool {
 	other := DefaultAssistant()
 	if c.one() {
@@ -73,7 +72,7 @@ func (c *Cast) foreignTo(d Definition) bool {
 	return err == nil || c.one() && d.Mode == "subagent"
 }
 
-// speaks lists every tool that a definition may name: it is written for both profiles, whichever of them it is read for.
+// speaks lists every tool that a definition may name: definitions are written for both profiles.
 func (c *Cast) speaks() []string {
 	all := slices.Clone(c.known())
 	for _, other := range []*Cast{Default(), DefaultAssistant()} {
@@ -86,13 +85,13 @@ func (c *Cast) speaks() []string {
 	return all
 }
 
-// SubAgent returns the agent as a sub-agent of its own kind: with the tools among held that it has itself, without the
-// one that starts sub-agents, and with prompt in place of its own unless that is empty.
+// SubAgent returns the agent as a sub-agent of its own kind: with those of held that it has itself, without the tool that starts
+// sub-agents, and with prompt replacing its own unless empty.
 func (a Agent) SubAgent(held []string, prompt string) Agent {
 	own := strings.TrimRight(a.Prompt, "\n") + subAgent
 	builtIn := a.builtIn()
 	a.Tools = slices.DeleteFunc(slices.Clone(a.Tools), func(t string) bool { return t == subAgentTool || !slices.Contains(held, t) })
-	if builtIn { // the assistant's own speaks to the person, and of tools that a sub-agent may not hold
+	if builtIn { // the assistant's own addresses the person and mentions tools that a sub-agent may not have
 		own = suited(subAgentPrompt, a.Tools)
 	}
 	a.Delegates, a.asTask = nil, nil
@@ -100,9 +99,8 @@ func (a Agent) SubAgent(held []string, prompt string) Agent {
 	return a
 }
 
-// ForSubAgent returns which of the tools in own a sub-agent gets when it is to have those in want, nil for all of them. A
-// name that is none of these is an error of [centurion.KindUsage] that lists them and offers the nearest; so is an empty
-// list, which could be meant either way.
+// ForSubAgent returns the tools of own for a sub-agent that is to have those in want, nil meaning all. An unknown name is an error of
+// [centurion.KindUsage] that lists them and suggests the nearest; so is an empty list, which is ambiguous.
 func ForSubAgent(own, want []string) ([]string, error) {
 	own = slices.DeleteFunc(slices.Clone(own), func(t string) bool { return t == subAgentTool })
 	if want == nil {

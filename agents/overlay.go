@@ -11,7 +11,7 @@ import (
 	"centurion"
 )
 
-// Definition is what a person or a project says of one agent. What is not set stays as it is.
+// Definition is a person's or project's definition of one agent. Unset fields change nothing.
 type Definition struct {
 	Name        string // compared without case
 	Description string
@@ -22,23 +22,22 @@ type Definition struct {
 	Steps       int             // requests in one turn; 0 means no limit of its own
 	Tools       map[string]bool // by our names, OpenCode's, or a pattern with *
 	Disable     bool
-	Source      string // where it stands, as a person reads it
+	Source      string // its origin, for people
 }
 
-// handedOver stands below the prompt of an agent of the person's own when it carries out a task: whoever wrote the prompt
-// did not know of missions.
+// handedOver follows the prompt of a custom agent that carries out a task: its author did not know about missions.
 const handedOver = `
 
 You were handed one task of a larger mission. No one can be asked. Keep to the task, and end with a text that says what you did, what you found and what is left: it is all that reaches the one who handed it to you.
 `
 
-// mission are the tools of those who hand work out. An agent of the person's own holds them only while it owns the
-// mission: what is delegated to is one level deep, so that work never spawns work without end.
+// mission returns the tools for delegating work. A custom agent has them only while it owns the mission: delegation is one level deep,
+// so that work does not spawn work endlessly.
 func mission() []string {
 	return []string{"delegate_task", "get_task_result", "list_tasks", "cancel_task", "mission_complete"}
 }
 
-// foreign maps names of tools that other programs have to ours. Those of "" have no counterpart.
+// foreign maps tool names of other programs to ours, or to "" without a counterpart.
 func foreign() map[string]string {
 	return map[string]string{
 		"list": "ls", "task": "delegate_task", "todowrite": "update_todo", "patch": "edit", "multiedit": "edit", "apply_patch": "edit",
@@ -47,10 +46,9 @@ func foreign() map[string]string {
 	}
 }
 
-// With returns the cast with definitions laid over it: agents of the person's own, which the Commander may delegate to,
-// and changes of those that are there. An agent that is built in keeps its role: its tools can be taken away but not
-// added to, and its mode stays; the notes say where a definition asks for more. An error has centurion.KindConfig and
-// names the definition: for a name that cannot be one, and for a tool that there is not, with the nearest.
+// With returns the cast with definitions applied: custom agents, which the Commander may delegate to, and changes to existing ones. A
+// built-in agent keeps its role: tools can be removed but not added, and its mode stays; the notes say where a definition asks for
+// more. An error has centurion.KindConfig and names the definition: an invalid name, or an unknown tool, with the nearest one.
 func (c *Cast) With(defs ...Definition) (cast *Cast, notes []string, err error) {
 	o := overlay{base: c, cast: &Cast{agents: slices.Clone(c.agents), owner: c.owner}}
 	for _, d := range slices.SortedFunc(slices.Values(defs), func(a, b Definition) int { return cmp.Compare(a.Name, b.Name) }) {
@@ -87,7 +85,7 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// overlay is a cast that is being made.
+// overlay is a cast being built.
 type overlay struct {
 	base, cast *Cast
 	notes      []string
@@ -97,7 +95,7 @@ func (o *overlay) note(d Definition, format string, args ...any) {
 	o.notes = append(o.notes, fmt.Sprintf("agent %s (%s): ", d.Name, d.Source)+fmt.Sprintf(format, args...))
 }
 
-// change lays a definition over an agent of the cast.
+// change applies a definition to an agent of the cast.
 func (o *overlay) change(i int, d Definition) error {
 	a := &o.cast.agents[i]
 	if d.Disable {
@@ -136,7 +134,7 @@ func (o *overlay) change(i int, d Definition) error {
 	return nil
 }
 
-// add makes an agent of the person's own.
+// add adds a custom agent.
 func (o *overlay) add(d Definition) error {
 	if d.Disable {
 		return nil
@@ -176,7 +174,7 @@ func (o *overlay) add(d Definition) error {
 	return nil
 }
 
-// as gives a new agent the tools of a role, as far as the definition leaves them, and its prompt if it has none of its own.
+// as gives a new agent the tools of a role that the definition leaves it, and its prompt if it has none.
 func (o *overlay) as(a Agent, d Definition, role string) (Agent, error) {
 	like, err := o.base.Get(role)
 	if err != nil {
@@ -190,7 +188,7 @@ func (o *overlay) as(a Agent, d Definition, role string) (Agent, error) {
 	return a, err
 }
 
-// delegates says who may delegate to whom, now that all are there.
+// delegates sets who may delegate to whom, once all agents exist.
 func (o *overlay) delegates() {
 	if o.base.one() {
 		return
@@ -216,7 +214,7 @@ func (o *overlay) delegates() {
 	}
 }
 
-// known lists every tool that an agent of the cast holds, in the order in which a model sees them.
+// known lists every tool of the cast's agents, in the order a model sees them.
 func (c *Cast) known() []string {
 	var out []string
 	for _, a := range c.agents {
@@ -232,12 +230,12 @@ func (c *Cast) known() []string {
 	return out
 }
 
-// askUser asks the person. The four do not hold it: what a mission needs to know from its person blocks it. An agent of the
-// person's own holds it if it says so.
+// askUser asks the person. The four do not have it: a mission that needs to know something from its person blocks. A custom agent has
+// it if its definition says so.
 const askUser = "ask_user"
 
-// choose applies what a definition says of tools to those that are held: patterns first, the shorter before the longer,
-// then names, and of these what is taken away before what is given.
+// choose applies a definition's tools to those held: patterns first, shorter before longer, then names, and of these removals before
+// additions.
 func (o *overlay) choose(d Definition, held []string) ([]string, error) {
 	known, has := o.base.known(), map[string]bool{}
 	for _, t := range held {
@@ -268,14 +266,14 @@ func (o *overlay) choose(d Definition, held []string) ([]string, error) {
 	return slices.DeleteFunc(slices.Clone(known), func(t string) bool { return !has[t] }), nil
 }
 
-// meant returns the tools that a key of a definition speaks of. Who takes one way to change files away means all of them,
-// as in OpenCode, and bash stands for every way to run a command.
+// meant returns the tools meant by a key of a definition. As in OpenCode, removing one way to change files removes all, and bash stands
+// for every way to run a command.
 func meant(key string, yes bool, known []string) ([]string, error) {
 	name := strings.ToLower(key)
 	if strings.Contains(name, "*") {
 		return slices.DeleteFunc(slices.Clone(known), func(t string) bool {
 			ok, err := path.Match(name, t)
-			return err != nil || !ok || yes && t == askUser // whom a person wants to hear from they name
+			return err != nil || !ok || yes && t == askUser // a person names the agents that may ask them
 		}), nil
 	}
 	other, is := foreign()[name]
@@ -296,9 +294,9 @@ func meant(key string, yes bool, known []string) ([]string, error) {
 	switch {
 	case !yes && (name == "write" || name == "edit"):
 		return []string{"write", "edit"}, nil
-	case name == "delegate_task" || name == subAgentTool: // one thing under two names, by profile
+	case name == "delegate_task" || name == subAgentTool: // the same thing under two names, by profile
 		return []string{"delegate_task", subAgentTool}, nil
-	case name == "bash": // a shell is a shell, also in the background
+	case name == "bash": // a shell is a shell, even in the background
 		return []string{"bash", "run_background", "check_background"}, nil
 	}
 	return []string{name}, nil
@@ -314,17 +312,17 @@ func named(tools map[string]bool, tool string) bool {
 	return false
 }
 
-// oneLine is the first line of a text, short enough for a list.
+// oneLine returns the first line of a text, short enough for a list.
 func oneLine(s string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
 	return centurion.Clip(strings.Join(strings.Fields(first), " "), maxDescription)
 }
 
-// maxDescription bounds a description, in bytes: it stands in every request of those who may delegate to the agent.
+// maxDescription limits a description, in bytes: it is in every request of agents that may delegate to this one.
 const maxDescription = 160
 
-// Roster describes the agents of the person's own that a may delegate to, one line each, or returns "". The four that are
-// built in stand in the prompts.
+// Roster describes the custom agents that a may delegate to, one line each, or returns "". The built-in four are described in the
+// prompts.
 func (c *Cast) Roster(a Agent) string {
 	var b strings.Builder
 	for _, to := range c.agents {

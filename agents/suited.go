@@ -9,8 +9,8 @@ import (
 //go:embed sub_agent.md
 var subAgentPrompt string
 
-// suited is one of the built-in texts for an agent with these tools. A line of it that begins with {tool} stands there only
-// for those who hold the tool, one that begins with {!tool} only for those who do not: nobody is told of what they do not have.
+// suited returns a built-in text for an agent with these tools. A line that begins with {tool} is kept only for agents with the tool,
+// one that begins with {!tool} only for those without.
 func suited(text string, tools []string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -27,5 +27,5 @@ func suited(text string, tools []string) string {
 	return b.String()
 }
 
-// builtIn reports whether the agent has the assistant's own prompt, as it is with its tools.
+// builtIn reports whether the agent has the assistant's own prompt, as suited to its tools.
 func (a Agent) builtIn() bool { return a.Prompt == suited(assistantPrompt, a.Tools) }
