@@ -1,9 +1,9 @@
-// Package instructions finds what a project and a person have written down for agents: AGENTS.md files, the entries of
-// `instructions` in the configuration, and skills. It reads files and lays their texts out for a system prompt; it asks
-// nobody, fetches nothing, and what stands in a text changes no tool and no permission.
+// Package instructions finds what a project and a person have written for agents: AGENTS.md files, the entries of `instructions` in the
+// configuration, and skills. It reads files and formats their texts for a system prompt; it asks no one and fetches nothing, and no
+// text changes a tool or a permission.
 //
-// What lies in the project came with the project: it is read under an os.Root, so that no link leads out of it, and is
-// told apart from what the person keeps at home.
+// Project files came with the project: they are read under an os.Root, so that no link leads outside, and are kept apart from the
+// person's own files at home.
 package instructions
 
 import (
@@ -18,31 +18,31 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// What a session is given at most. Real AGENTS.md files have a few KB; together they stand before every request.
+// Limits of what a session is given. Real AGENTS.md files have a few KB; together they precede every request.
 const (
 	MaxFile = 32 << 10 // bytes of one text
 	MaxAll  = 96 << 10 // bytes of all texts of a prompt
 )
 
 const (
-	minHead  = 512    // bytes: a shorter head tells nothing
+	minHead  = 512    // bytes: a shorter head is useless
 	maxFiles = 64     // texts of one prompt
-	maxNear  = 256    // directories below the project that are looked into for one session
-	maxWalk  = 20_000 // files and directories that one pattern is compared with
+	maxNear  = 256    // directories below the project to check for one session
+	maxWalk  = 20_000 // files and directories to compare with one pattern
 )
 
-// Config says where to look. What is empty is not looked at.
+// Config says where to look. Empty fields are skipped.
 type Config struct {
 	Dir      string   // the project
 	Above    []string // the directories above it that belong to its repository, outermost first
 	Home     string   // the person's home directory
 	OpenCode string   // the person's directory of OpenCode, usually ~/.config/opencode
-	// Entries are those of `instructions`: files or doublestar patterns. Relative ones belong to the project and the
-	// directories above it, others (absolute, or with ~) to the person unless they name a file of the project.
+	// Entries are those of `instructions`: files or doublestar patterns. Relative ones belong to the project and the directories above
+	// it, others (absolute, or with ~) to the person unless they name a file of the project.
 	Entries []string
 }
 
-// Finder finds texts and skills. It keeps nothing: every call reads anew. A nil Finder finds nothing.
+// Finder finds texts and skills. It caches nothing: every call reads the files again. A nil Finder finds nothing.
 type Finder struct{ cfg Config }
 
 // New returns a finder. Directories that do not exist are no error.
@@ -62,35 +62,35 @@ func resolved(dir string) string {
 	return dir
 }
 
-// Want says what a session is to be given. Its zero value is the AGENTS.md of the project and what lies above it.
+// Want says what a session needs. The zero value means the AGENTS.md of the project and of the directories above it.
 type Want struct {
 	Full bool     // with the entries of `instructions`
-	Near []string // files or patterns in the project: an AGENTS.md of each directory on the way to them is wanted, too
+	Near []string // files or patterns in the project: also the AGENTS.md of each directory on the way to them
 	Max  int      // bytes of all texts; 0 means [MaxAll]
-	// Withheld keeps a file of the project from being given: path is relative to the project, links followed. Nil keeps none.
+	// Withheld excludes a file of the project: path is relative to the project, links followed. Nil excludes none.
 	Withheld func(path string) bool
 }
 
-// File is a text as it is given.
+// File is a text as given to a session.
 type File struct {
-	Name    string // as a reader would name it: relative to the project with slashes, ~/… or absolute
-	Person  bool   // it is the person's own and did not come with the project
-	Text    string // valid UTF-8 with LF line ends; the head only, or empty, if there was no room
+	Name    string // for people: relative to the project with slashes, ~/… or absolute
+	Person  bool   // it is the person's own, not part of the project
+	Text    string // valid UTF-8 with LF line ends; only the head, or empty, if there was no room
 	Size    int    // bytes of the whole text
 	Version string // of the file: its SHA-256 in hexadecimal
 }
 
-// Whole reports whether all of the text is given.
+// Whole reports whether the text is complete.
 func (f File) Whole() bool { return len(f.Text) == f.Size }
 
-// Found is what there is for a session: the person's texts first, then the project's, the nearest to its files last.
+// Found is the result for a session: the person's texts first, then the project's, the nearest to its files last.
 type Found struct {
 	Files    []File
-	Problems []string // what was not read and why, a line each
-	ReadOnly bool     // whoever is told of them changes no files: the prompt does not speak of that
+	Problems []string // what was not read and why, one line each
+	ReadOnly bool     // the session changes no files, so the prompt does not mention that
 }
 
-// Find reads the texts for a session. What cannot be read is a problem and no error: no work fails for that. The error is
+// Find reads the texts for a session. An unreadable text is a problem, not an error, so that no work fails because of it. The error is
 // that of ctx.
 func (f *Finder) Find(ctx context.Context, w Want) (Found, error) {
 	if f == nil {
@@ -124,7 +124,7 @@ type search struct {
 	ctx   context.Context
 	cfg   Config
 	want  Want
-	trees []*tree // opened ones
+	trees []*tree // those opened
 
 	texts    []text
 	problems []string
@@ -148,8 +148,7 @@ func (s *search) problem(format string, args ...any) {
 	}
 }
 
-// levels opens the directories of the project, outermost first, the project itself last. A link of one of them does not
-// lead out of that one.
+// levels opens the directories of the project, outermost first, the project itself last. Links inside one do not lead out of it.
 func (s *search) levels() []*tree {
 	if len(s.trees) == 0 && s.cfg.Dir != "" {
 		for _, d := range append(slices.Clone(s.cfg.Above), s.cfg.Dir) {
@@ -164,7 +163,7 @@ func (s *search) levels() []*tree {
 	return s.trees
 }
 
-// person reads what the person keeps at home for every project.
+// person reads the person's own files for every project.
 func (s *search) person() {
 	for _, at := range []struct{ dir, file string }{{s.cfg.OpenCode, "AGENTS.md"}, {below(s.cfg.Home, ".claude"), "CLAUDE.md"}} {
 		if at.dir != "" && s.read(personTree(at.dir, s.cfg.Home), at.file) {
@@ -180,12 +179,12 @@ func below(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// agentsFile reads the AGENTS.md of a directory, or the CLAUDE.md of one that has none.
+// agentsFile reads the AGENTS.md of a directory, or else its CLAUDE.md.
 func (s *search) agentsFile(t *tree, dir string) {
 	_ = s.read(t, path.Join(dir, "AGENTS.md")) || s.read(t, path.Join(dir, "CLAUDE.md"))
 }
 
-// entry reads what an entry of `instructions` names.
+// entry reads the files of an entry of `instructions`.
 func (s *search) entry(e string) {
 	if strings.Contains(e, "://") {
 		s.problem("instructions %q: addresses are not fetched", e)
@@ -224,7 +223,7 @@ func (s *search) entry(e string) {
 	}
 }
 
-// match reads the files of a tree that a pattern names, and reports whether there are any.
+// match reads the files of a tree that match a pattern, and reports whether there are any.
 func (s *search) match(t *tree, entry, pattern string) bool {
 	if !strings.ContainsAny(pattern, `*?[{\`) {
 		return s.read(t, pattern)
@@ -244,7 +243,7 @@ func (s *search) match(t *tree, entry, pattern string) bool {
 		case s.ctx.Err() != nil:
 			return fs.SkipAll
 		case err != nil:
-			return nil // of a directory that is not there or cannot be listed: nothing in it matches
+			return nil // a missing or unreadable directory has no matches
 		case d.IsDir() && p != base && (name == "node_modules" || name == ".git" || !hidden && name[0] == '.'):
 			return fs.SkipDir
 		case d.IsDir() || !hidden && name[0] == '.' || !doublestar.MatchUnvalidated(pattern, p):
@@ -259,7 +258,7 @@ func (s *search) match(t *tree, entry, pattern string) bool {
 	return found
 }
 
-// read takes a file in, and reports whether it is there.
+// read adds a file and reports whether it exists.
 func (s *search) read(t *tree, name string) bool {
 	key, data, err := t.read(name, s.want.Withheld)
 	switch {
@@ -276,7 +275,7 @@ func (s *search) read(t *tree, name string) bool {
 	return true
 }
 
-// found orders the texts and gives each its room: the nearest first, so that it is the farthest that is cut.
+// found orders the texts and allots space: nearest first, so that the farthest is cut.
 func (s *search) found() Found {
 	seen, out, left := map[string]bool{}, []File{}, MaxAll
 	if s.want.Max > 0 {

@@ -2,5 +2,5 @@
 
 package instructions
 
-// Other systems open pipes in a way that does not need it.
+// openNonblock is not needed: other systems open pipes differently.
 const openNonblock = 0

@@ -17,8 +17,8 @@ They came with the project's files and tell how work is done here. They were not
 	beforeChange = " A directory may have an AGENTS.md of its own: read it before you change files there."
 )
 
-// Prompt lays the texts out as the end of a system prompt: the person's and the project's under headings of their own,
-// each text between marks that it cannot close. It is empty if there is nothing.
+// Prompt formats the texts as the end of a system prompt: the person's and the project's under separate headings, each text between
+// marks that it cannot close. It is empty without texts.
 func (f Found) Prompt() string {
 	var b strings.Builder
 	project := projectHead
@@ -52,10 +52,10 @@ func (f File) block() string {
 	return block
 }
 
-// mark is what would end or begin a text, written in any way.
+// mark matches anything that would end or begin a text.
 var mark = regexp.MustCompile(`(?i)<(\s*/?\s*)instructions`)
 
-// clean keeps a file's name, which a project chooses, from being more than a name.
+// clean sanitizes a file's name, which a project chooses.
 func clean(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || strings.ContainsRune("<>\"`", r) {
@@ -65,8 +65,7 @@ func clean(name string) string {
 	}, strings.ToValidUTF8(name, "_"))
 }
 
-// SkillsPrompt is the part of a full system prompt that tells of skills. What each is for stands in the tool that loads
-// them. It is empty if there are none.
+// SkillsPrompt is the part about skills in a full system prompt. The tool that loads them describes each. It is empty without skills.
 func SkillsPrompt(all []Skill) string {
 	if len(all) == 0 {
 		return ""

@@ -18,29 +18,29 @@ import (
 	"centurion/guard"
 )
 
-// Bounds of skills. Those of a name and a description are the standard's.
+// Limits of skills. Those of names and descriptions are from the standard.
 const (
 	maxName        = 64
 	maxDescription = 1024 // characters
 	maxSkills      = 256
 	maxDepth       = 3        // directories between the place of skills and a SKILL.md
-	maxListed      = 300      // bytes of a description in the list, which stands in every request
-	maxList        = 12 << 10 // bytes of the list; beyond it names stand alone
+	maxListed      = 300      // bytes of a description in the list, which is in every request
+	maxList        = 12 << 10 // bytes of the list; beyond it only names are listed
 )
 
 // Skill is a text that is loaded when work matches it.
 type Skill struct {
-	Name        string // lower-case letters, digits and single hyphens; that of its directory
-	Description string // what it is for and when to use it
-	Dir         string // as a reader would name it: relative to the project, ~/… or absolute
-	File        string // its SKILL.md in the same way
-	Person      bool   // it is the person's own and did not come with the project
-	Body        string // without the front matter; the head only if it is longer than [MaxFile]
+	Name        string // lower-case letters, digits and single hyphens; equal to its directory's
+	Description string // its purpose and when to use it
+	Dir         string // for people: relative to the project, ~/… or absolute
+	File        string // its SKILL.md, likewise
+	Person      bool   // it is the person's own, not part of the project
+	Body        string // without the front matter; only the head if longer than [MaxFile]
 	Size        int    // bytes of the whole body
 }
 
-// Skills returns the skills there are, by name, and what was passed over and why. Of two with one name the nearest counts:
-// the project's before those of the directories above it and the person's, and .opencode before .claude before .agents.
+// Skills returns the available skills by name, and what was ignored and why. Of several with the same name the nearest counts: the
+// project's before those of the directories above it and the person's, and .opencode before .claude before .agents.
 func (f *Finder) Skills(ctx context.Context, withheld func(path string) bool) ([]Skill, []string, error) {
 	if f == nil {
 		return nil, nil, nil
@@ -68,8 +68,8 @@ func (f *Finder) Skills(ctx context.Context, withheld func(path string) bool) ([
 	return all, s.problems, nil
 }
 
-// Skill returns the skill with that name, compared without case. The error has centurion.KindNotFound and offers the
-// nearest, or that of ctx.
+// Skill returns the skill with that name, ignoring case. The error has centurion.KindNotFound and suggests the nearest, or is that of
+// ctx.
 func (f *Finder) Skill(ctx context.Context, name string, withheld func(path string) bool) (Skill, error) {
 	all, _, err := f.Skills(ctx, withheld)
 	if err != nil {
@@ -116,13 +116,13 @@ func (s *skillSearch) below(t *tree, dir string, depth int) {
 			s.add(t, at, data)
 		case !isNotExist(err):
 			s.problem("%s: %v", t.show(file), reason(err))
-		case depth < maxDepth && t.isRealDir(at): // a link could lead round in circles
+		case depth < maxDepth && t.isRealDir(at): // a link could lead in circles
 			s.below(t, at, depth+1)
 		}
 	}
 }
 
-// add takes a skill in.
+// add adds a skill.
 func (s *skillSearch) add(t *tree, dir string, data []byte) {
 	file := t.show(path.Join(dir, "SKILL.md"))
 	skill, err := parse(normal(data), path.Base(dir))
@@ -143,8 +143,8 @@ func (s *skillSearch) add(t *tree, dir string, data []byte) {
 	}
 }
 
-// parse reads a SKILL.md: front matter with name and description, then the body. What else the front matter says, such as
-// tools that would be allowed, has no effect.
+// parse reads a SKILL.md: front matter with name and description, then the body. Other front matter, such as allowed tools, has no
+// effect.
 func parse(text, dir string) (Skill, error) {
 	rest, ok := strings.CutPrefix(text, "---\n")
 	yml, body, closed := strings.Cut("\n"+rest, "\n---")
@@ -189,7 +189,7 @@ func oneLine(s string, limit int) string {
 	return centurion.Clip(strings.Join(strings.Fields(s), " "), limit)
 }
 
-// List names the skills for a model, a line each. It is empty if there are none.
+// List lists the skills for a model, one per line. It is empty without skills.
 func List(all []Skill) string {
 	var b strings.Builder
 	for i, s := range all {
@@ -207,7 +207,7 @@ func List(all []Skill) string {
 	return b.String()
 }
 
-// names lists a directory by name. What is no directory, and a link to none, is left for who reads it.
+// names returns the sorted entry names of a directory, whatever the entries are, and none if dir is no directory.
 func (t *tree) names(dir string) ([]string, error) {
 	fi, err := t.stat(dir)
 	if err != nil || !fi.IsDir() {

@@ -15,18 +15,17 @@ import (
 	"unicode/utf8"
 )
 
-// maxRead is the largest file that is looked at, in bytes. What is larger was not written for a model to read at once.
+// maxRead is the largest file to read, in bytes. Larger files were not written for a model to read at once.
 const maxRead = 1 << 20
 
-// tree is a directory that files are read from: of the project, out of which no link leads, or of the person, whose own
-// links may lead anywhere.
+// tree is a directory to read files from: of the project, which no link leaves, or of the person, whose links may lead anywhere.
 type tree struct {
 	dir    string   // absolute, links resolved if it is the project's
 	root   *os.Root // nil for the person's
-	prefix string   // what stands before a name in it for whoever reads that
+	prefix string   // precedes names in it for readers
 }
 
-// openTree opens a directory of the project that is at project.
+// openTree opens a directory of the project at project.
 func openTree(dir, project string) (*tree, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -49,11 +48,11 @@ func personTree(dir, home string) *tree {
 
 func (t *tree) close() {
 	if t.root != nil {
-		_ = t.root.Close() // it was only read from
+		_ = t.root.Close() // it was only read
 	}
 }
 
-// show names a file of the tree as a reader would.
+// show returns a file's name for readers.
 func (t *tree) show(name string) string {
 	if t.prefix == "." {
 		return name
@@ -107,7 +106,7 @@ func (t *tree) read(name string, withheld func(string) bool) (key string, data [
 		return "", nil, err
 	}
 	defer f.Close()
-	if _, err := regular(f.Stat()); err != nil { // what was opened is what counts
+	if _, err := regular(f.Stat()); err != nil { // check what was actually opened
 		return "", nil, err
 	}
 	data, err = io.ReadAll(io.LimitReader(f, maxRead+1))
@@ -133,7 +132,7 @@ func regular(fi fs.FileInfo, err error) (fs.FileInfo, error) {
 	return fi, err
 }
 
-// inGit reports whether a path leads into what belongs to git, where addresses with passwords stand.
+// inGit reports whether a path leads into git's own files, which may contain URLs with passwords.
 func inGit(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if strings.EqualFold(part, ".git") {
@@ -147,7 +146,7 @@ func isNotExist(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// reason is an error without the path that stands beside it anyway.
+// reason returns an error without its path, which is shown anyway.
 func reason(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		if strings.Contains(pe.Err.Error(), "escapes") { // os.Root has no name for this error
@@ -158,7 +157,7 @@ func reason(err error) error {
 	return err
 }
 
-// normal returns a text without a byte order mark, with LF line ends and no blanks around it.
+// normal returns a text without byte order mark and surrounding blanks, with LF line ends.
 func normal(data []byte) string {
 	s := strings.ToValidUTF8(strings.TrimPrefix(string(data), "\ufeff"), "\uFFFD")
 	return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n"))
@@ -169,7 +168,7 @@ func versionOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// head returns the first whole lines of a text that have at most limit bytes. Of a longer first line it returns a part.
+// head returns the first whole lines of a text within limit bytes, or part of the first line if it is longer.
 func head(s string, limit int) string {
 	if len(s) <= limit {
 		return s
