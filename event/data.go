@@ -6,11 +6,11 @@ import (
 	"centurion"
 )
 
-// toolOutput is how many bytes of a tool's output an event repeats; the part holds all that was kept.
+// toolOutput is how many bytes of a tool's output an event repeats; the part holds all of what was kept.
 const toolOutput = 2 << 10
 
-// Data marshals the data of an event. What cannot be marshalled becomes {"error":"…"}: a fact is never lost because its
-// data is odd. A nil v becomes {}.
+// Data marshals the data of an event. Data that cannot be marshalled becomes {"error":"…"}, so that no fact is lost because of it. A
+// nil v becomes {}.
 func Data(v any) (data json.RawMessage) {
 	if v == nil {
 		return json.RawMessage("{}")
@@ -27,15 +27,14 @@ func Data(v any) (data json.RawMessage) {
 	return b
 }
 
-// Decode reads the data of an event as T. Unknown fields are passed over.
+// Decode reads the data of an event as T. It ignores unknown fields.
 func Decode[T any](e centurion.Event) (T, error) {
 	var v T
 	err := json.Unmarshal(e.Data, &v)
 	return v, err
 }
 
-// Short cuts a text to what an event repeats of it (2 KB): the tail, where a command says how it ended, from a whole
-// character on.
+// Short cuts a text to the 2 KB that an event repeats: its tail, where a command says how it ended, starting at a whole character.
 func Short(s string) string {
 	if len(s) <= toolOutput {
 		return s
@@ -48,7 +47,7 @@ func Short(s string) string {
 	return mark + s
 }
 
-// MissionData is the data of mission.started, mission.resumed and mission.updated. An update holds what has changed.
+// MissionData is the data of mission.started, mission.resumed and mission.updated. An update holds only the changes.
 type MissionData struct {
 	Goal      string                  `json:"goal,omitempty"`
 	Directory string                  `json:"directory,omitempty"`
@@ -57,15 +56,15 @@ type MissionData struct {
 	Model     string                  `json:"model,omitempty"`
 	Level     int                     `json:"level,omitempty"`
 	LevelFrom string                  `json:"level_from,omitempty"`   // person, inferred, or the agent that assessed it
-	Note      string                  `json:"note,omitempty"`         // what the host did, for a person
+	Note      string                  `json:"note,omitempty"`         // what the host did, for people
 	Countdown int64                   `json:"countdown_ms,omitempty"` // until the host asks for one more turn
 	Usage     *centurion.Usage        `json:"usage,omitempty"`
 	MaxCost   float64                 `json:"max_cost,omitempty"` // USD
 	MaxTokens int64                   `json:"max_tokens,omitempty"`
 	Reason    string                  `json:"reason,omitempty"`
 	Isolation string                  `json:"isolation,omitempty"` // worktree or shared
-	Branch    string                  `json:"branch,omitempty"`    // where the work is put together
-	Base      *centurion.Base         `json:"base,omitempty"`      // what the work starts from
+	Branch    string                  `json:"branch,omitempty"`    // where the work is collected
+	Base      *centurion.Base         `json:"base,omitempty"`      // where the work starts from
 }
 
 // MissionEnd is the data of the event that ends a run of a mission.
@@ -74,17 +73,17 @@ type MissionEnd struct {
 	Cost       float64          `json:"cost"` // USD
 	Unpriced   bool             `json:"unpriced,omitempty"`
 	DurationMS int64            `json:"duration_ms"` // without the time paused
-	Tasks      map[string]int   `json:"tasks"`       // by status, or "continued": blocked or failed, and another has gone on with it
-	Verified   int              `json:"verified"`    // items with a receipt on the finished work
+	Tasks      map[string]int   `json:"tasks"`       // by status, or "continued": blocked or failed, and continued by another
+	Verified   int              `json:"verified"`    // items with a receipt for the finished work
 	Unverified int              `json:"unverified"`
-	Unproven   []string         `json:"unproven,omitempty"` // done items of which nothing shows that their check can fail
-	Flaky      []string         `json:"flaky,omitempty"`    // done items whose check ended otherwise when it was run once more
-	// Reviewed are the items that count as verified because a review has passed them: by item, that review. Those of Unproven
-	// and Flaky that are not in it count as unverified.
+	Unproven   []string         `json:"unproven,omitempty"` // done items without evidence that their check can fail
+	Flaky      []string         `json:"flaky,omitempty"`    // done items whose check ended differently when run again
+	// Reviewed are the items that count as verified because of a passed review, with that review. Items of Unproven and Flaky that are
+	// not in it count as unverified.
 	Reviewed map[string]centurion.PassedBy `json:"reviewed,omitempty"`
 	Evidence centurion.Evidence            `json:"evidence,omitempty"`
-	Branch   string                        `json:"branch,omitempty"`  // that has the work; "" with shared isolation
-	Merged   bool                          `json:"merged,omitempty"`  // work of it is on the user's branch
+	Branch   string                        `json:"branch,omitempty"`  // with the work; "" with shared isolation
+	Merged   bool                          `json:"merged,omitempty"`  // some of the work is on the user's branch
 	Profile  string                        `json:"profile,omitempty"` // who worked on it: mission or assistant; "" is mission
 	Reason   string                        `json:"reason,omitempty"`
 	Summary  string                        `json:"summary,omitempty"` // the Commander's last words
@@ -99,11 +98,10 @@ type TodoCounts struct {
 	Blocked   int `json:"blocked"`
 }
 
-// Total returns the number of items that count: cancelled ones do not.
+// Total returns the number of items without the cancelled ones.
 func (t TodoCounts) Total() int { return t.Open + t.Running + t.Done + t.Blocked }
 
-// TodoData is the data of todo.updated: the counts, and the items themselves where the plan is new or another one than
-// it was.
+// TodoData is the data of todo.updated: the counts, and the items if the plan is new or was replaced.
 type TodoData struct {
 	TodoCounts
 	Title string     `json:"title,omitempty"`
@@ -130,13 +128,13 @@ type TaskData struct {
 	Parent  string               `json:"parent,omitempty"` // the session that delegated it
 	Call    string               `json:"call,omitempty"`   // message/call: the parent's call that made it
 	Session string               `json:"session,omitempty"`
-	Name    string               `json:"name,omitempty"` // what people call it: T2, w7
+	Name    string               `json:"name,omitempty"` // its name for people: T2, w7
 	Item    string               `json:"item,omitempty"`
-	Reason  string               `json:"reason,omitempty"` // what it waits for, or why it is retried or was cancelled
+	Reason  string               `json:"reason,omitempty"` // what it waits for, or why it was retried or cancelled
 	Result  string               `json:"result,omitempty"` // shortened
 	Error   *centurion.TaskError `json:"error,omitempty"`
 	Files   []string             `json:"files,omitempty"`
-	Claims  []string             `json:"claims,omitempty"` // paths that it holds beyond its item's files
+	Claims  []string             `json:"claims,omitempty"` // paths it holds beyond its item's files
 	Usage   *centurion.Usage     `json:"usage,omitempty"`
 	WaitMS  int64                `json:"wait_ms,omitempty"` // until the next attempt
 }
@@ -164,17 +162,17 @@ type ModelData struct {
 	Error  string         `json:"error,omitempty"`
 }
 
-// QueuedData is the data of message.queued. The message itself comes when the receiver takes it in.
+// QueuedData is the data of message.queued. The message itself follows when the receiver takes it in.
 type QueuedData struct {
 	ID      string           `json:"id"`
 	Address string           `json:"address,omitempty"` // of the receiver; empty for a task that has no session yet
 	Origin  centurion.Origin `json:"origin"`
-	Queue   bool             `json:"queue,omitempty"` // it waits for the end of the receiver's turn
+	Queue   bool             `json:"queue,omitempty"` // waits for the end of the receiver's turn
 	Text    string           `json:"text"`            // shortened
-	Files   []string         `json:"files,omitempty"` // what came with it, in words
+	Files   []string         `json:"files,omitempty"` // the attachments, in words
 }
 
-// DeltaData is the data of message.part.delta: a piece of a part's text, or with Gap the place where pieces were lost.
+// DeltaData is the data of message.part.delta: a piece of a part's text, or with Gap the place of lost pieces.
 type DeltaData struct {
 	Message string `json:"message,omitempty"`
 	Part    string `json:"part,omitempty"`
@@ -194,7 +192,7 @@ type ToolData struct {
 	DurationMS int64           `json:"duration_ms,omitempty"`
 }
 
-// FenceData tells what a superseded attempt was kept from writing.
+// FenceData says what a superseded attempt was kept from writing.
 type FenceData struct {
 	Attempt int    `json:"attempt"` // the attempt that was refused
 	Refused string `json:"refused"` // what it wanted to write
@@ -202,37 +200,37 @@ type FenceData struct {
 
 // The causes of a return.
 const (
-	ReturnedCheck    = "check"    // its acceptance command failed; verify.failed tells of it, too
-	ReturnedConflict = "conflict" // it does not fit to what others have merged; merge.conflict tells of it, too
-	ReturnedMarkers  = "markers"  // it has conflict markers that were left standing
-	ReturnedFiles    = "files"    // it changed files that somebody else was working on; only in the journals of earlier versions
-	ReturnedGuard    = "guard"    // it breaks a check of the mission that was green before it
-	ReturnedQuestion = "question" // it changes nothing, and its agent ended with a question that nobody reads; once for a task
-	ReturnedStuck    = "stuck"    // its agent said that it was stuck, and a person has had it tried on
-	ReturnedHollow   = "hollow"   // its acceptance command passes without the work, too, and its own tests could tell; once for a session
-	ReturnedVerdict  = "verdict"  // it is a review, and its answer said neither PASS nor FAIL; once for a task
+	ReturnedCheck    = "check"    // its acceptance command failed; see verify.failed
+	ReturnedConflict = "conflict" // it conflicts with merged work; see merge.conflict
+	ReturnedMarkers  = "markers"  // it has leftover conflict markers
+	ReturnedFiles    = "files"    // it changed files that another task was working on; only in journals of earlier versions
+	ReturnedGuard    = "guard"    // it breaks a check of the mission that was green before
+	ReturnedQuestion = "question" // it changes nothing, and its agent ended with a question to no one; once per task
+	ReturnedStuck    = "stuck"    // its agent said it was stuck, and a person told it to keep trying
+	ReturnedHollow   = "hollow"   // its acceptance command passes even without the work, and its own tests could tell; once per session
+	ReturnedVerdict  = "verdict"  // it is a review whose answer said neither PASS nor FAIL; once per task
 )
 
-// ReturnData is the data of task.returned. Of the mission's own agent the event names no task.
+// ReturnData is the data of task.returned. For the mission's own agent the event has no task.
 type ReturnData struct {
 	Cause   string   `json:"cause"`             // one of the causes above
 	Reason  string   `json:"reason"`            // in words, shortened
-	Files   []string `json:"files,omitempty"`   // in conflict, with markers, or somebody else's; of the project
-	Command string   `json:"command,omitempty"` // that failed, or proves nothing
-	Returns int      `json:"returns,omitempty"` // in a row, this one included; none after a person has said that it is tried on
+	Files   []string `json:"files,omitempty"`   // in conflict, with markers, or of another task; all in the project
+	Command string   `json:"command,omitempty"` // that failed or proves nothing
+	Returns int      `json:"returns,omitempty"` // in a row, including this one; 0 after a person has told it to keep trying
 }
 
-// StallData is the data of task.stalled. Of the mission's own session the event names no task.
+// StallData is the data of task.stalled. For the mission's own session the event has no task.
 type StallData struct {
-	SilentMS int64  `json:"silent_ms"` // since anything came
-	Last     string `json:"last"`      // what it was at
+	SilentMS int64  `json:"silent_ms"` // since the last sign of life
+	Last     string `json:"last"`      // what it was doing
 }
 
 // RetryData is the data of provider.retrying: a request to a model failed and is repeated.
 type RetryData struct {
 	Attempt int    `json:"attempt"` // the one that failed, from 1
 	WaitMS  int64  `json:"wait_ms"`
-	Reason  string `json:"reason"` // what is waited for: a rate limit, a gate, a retry
+	Reason  string `json:"reason"` // of the wait: a rate limit, a gate, a retry
 	Error   string `json:"error"`
 }
 
@@ -243,22 +241,22 @@ type VerifyData struct {
 	Item       string `json:"item,omitempty"`
 	Receipt    string `json:"receipt,omitempty"`
 	Final      bool   `json:"final,omitempty"` // run on the finished work
-	Early      bool   `json:"early,omitempty"` // a check of the mission that its branch has not passed yet: red is no fault of the work
-	Error      string `json:"error,omitempty"` // why it did not run to its end
+	Early      bool   `json:"early,omitempty"` // a check of the mission that its branch has not passed yet: red is not the work's fault
+	Error      string `json:"error,omitempty"` // why it did not finish
 	Output     string `json:"output,omitempty"`
 	DurationMS int64  `json:"duration_ms"`
 
-	Proof       centurion.Proof `json:"proof,omitempty"`    // what it is worth that it passed; empty where only passing counts
-	Why         string          `json:"why,omitempty"`      // why it is worth no more, one line
+	Proof       centurion.Proof `json:"proof,omitempty"`    // what its passing is worth; empty where only passing counts
+	Why         string          `json:"why,omitempty"`      // why it is not worth more, one line
 	FailureLine string          `json:"died,omitempty"`     // [centurion.Receipt.FailureLine]
-	Weakened    []string        `json:"weakened,omitempty"` // checks that the work has deleted or weakened, the first 10
+	Weakened    []string        `json:"weakened,omitempty"` // checks deleted or weakened by the work, the first 10
 }
 
-// AskData is the data of the permission, question and plan events. An answer repeats the id and the type.
+// AskData is the data of the permission, question and plan events. An answer repeats the ID and the type.
 type AskData struct {
 	ID         string         `json:"id"`
 	Type       string         `json:"type"`              // permission, question or plan
-	Message    string         `json:"message,omitempty"` // that has the call
+	Message    string         `json:"message,omitempty"` // the one with the call
 	Call       string         `json:"call,omitempty"`
 	Permission string         `json:"permission,omitempty"`
 	Patterns   []string       `json:"patterns,omitempty"`
@@ -266,16 +264,16 @@ type AskData struct {
 	Title      string         `json:"title,omitempty"`
 	Text       string         `json:"text,omitempty"`
 	Options    []string       `json:"options,omitempty"`
-	CostLow    float64        `json:"cost_low,omitempty"` // USD, a rough estimate of what a plan will cost; left out without a price
+	CostLow    float64        `json:"cost_low,omitempty"` // USD, a rough estimate of the plan's cost; omitted without a price
 	CostHigh   float64        `json:"cost_high,omitempty"`
 	Deadline   centurion.Time `json:"deadline,omitzero"`
 	Answer     string         `json:"answer,omitempty"` // once, always, reject, or a text
-	By         string         `json:"by,omitempty"`     // person, always (their answer to another one), policy, timeout, abort or shutdown
+	By         string         `json:"by,omitempty"`     // person, always (their earlier answer), policy, timeout, abort or shutdown
 	AskFrom
 	QuestionShape
 }
 
-// BudgetData is the data of budget.exceeded: which limit, and how far.
+// BudgetData is the data of budget.exceeded: the limit and what was spent.
 type BudgetData struct {
 	Limit string  `json:"limit"` // max_cost, max_tokens, max_duration, max_rounds or max_tool_calls
 	Spent float64 `json:"spent"` // USD, tokens, milliseconds or rounds
@@ -286,13 +284,13 @@ type BudgetData struct {
 type MergeData struct {
 	Branch string   `json:"branch"`
 	Commit string   `json:"commit,omitempty"`
-	Files  []string `json:"files,omitempty"`  // those in conflict, or those that were merged
-	Person bool     `json:"person,omitempty"` // it happened to the person's branch, not to the mission's
-	// Changed is how many files those that were merged are, where some were renamed and stand there under both their names.
+	Files  []string `json:"files,omitempty"`  // in conflict, or merged
+	Person bool     `json:"person,omitempty"` // on the person's branch, not on the mission's
+	// Changed is the number of merged files if some were renamed and are listed under both names.
 	Changed int `json:"changed,omitempty"`
 }
 
-// WithFiles adds the files that were merged.
+// WithFiles adds the merged files.
 func (d MergeData) WithFiles(files []centurion.FileChange) MergeData {
 	d.Files, d.Changed = centurion.Paths(files), 0
 	if len(files) < len(d.Files) {

@@ -1,12 +1,10 @@
-// Package event is how facts reach a reader at the edge: cursors over the journal, the fan-out of token deltas, and the
-// typed data of every event. It stores nothing (the journal lives in store) and nothing in the program makes progress
-// by reading it.
+// Package event brings facts to readers at the edge: cursors over the journal, the fan-out of token deltas, and the typed data of every
+// event. It stores nothing (the journal lives in store), and nothing in the program makes progress by reading it.
 //
-// Delivery: a fact is committed before it is told and is never lost to a reader with a cursor; every reader gets every
-// fact that it asks for, once, in the order of the journal. Token deltas are lossy. They are not stored; a reader that
-// subscribes late gets no old ones, one that is slow gets them in fewer and larger pieces, and one that is too slow
-// loses some. A loss is visible: a delta with {"gap":true} stands in the place of what was dropped, and the part's next
-// fact holds the whole text.
+// Delivery: a fact is committed before it is published. A reader with a cursor gets every fact it asks for exactly once, in the order
+// of the journal. Token deltas are lossy: they are not stored, late subscribers get no old ones, slow ones get fewer and larger pieces,
+// and some are dropped for one that is too slow. A loss is visible: a delta with {"gap":true} takes the place of the dropped ones, and
+// the part's next fact holds the whole text.
 package event
 
 import (
@@ -20,9 +18,9 @@ import (
 // page is how many facts Follow reads at once.
 const page = 256
 
-// Journal is where facts are read from.
+// Journal is the source of facts.
 type Journal interface {
-	// Events returns at most limit facts with a higher sequence number than after, in order; fewer only if there are no more.
+	// Events returns at most limit facts with a higher sequence number than after, in order; fewer only if that is all.
 	Events(ctx context.Context, after int64, limit int) ([]centurion.Event, error)
 	// LastSeq returns the newest committed sequence number.
 	LastSeq() int64
@@ -30,17 +28,17 @@ type Journal interface {
 	Changed() <-chan struct{}
 }
 
-// Filter selects events. An empty field selects everything, except that deltas come only where Deltas asks for them.
+// Filter selects events. An empty field selects everything, but deltas come only with Deltas.
 type Filter struct {
 	Mission string
 	Session string
 	Task    string
-	Types   []centurion.EventType // of facts; it does not count for deltas
+	Types   []centurion.EventType // of facts; ignored for deltas
 	Deltas  bool
 }
 
-// Match reports whether the filter selects e. A delta without a session tells of a gap in several sessions and concerns
-// everybody who wants deltas.
+// Match reports whether the filter selects e. A delta without a session marks a gap in several sessions and matches every filter with
+// Deltas.
 func (f Filter) Match(e centurion.Event) bool {
 	if e.Type == centurion.EventDelta {
 		if !f.Deltas {
@@ -56,23 +54,21 @@ func (f Filter) Match(e centurion.Event) bool {
 		(f.Task == "" || f.Task == e.Task)
 }
 
-// Follow yields every matching fact after the cursor, then waits for new ones until ctx ends, which is no error. An
-// error of the journal is yielded once and is the end. The iterator may be left at any time and ranged over again; each
-// time it starts at the cursor.
+// Follow yields every matching fact after the cursor and then waits for new ones until ctx ends, which is no error. A journal error is
+// yielded once and ends the sequence. The iterator may be left at any time and ranged over again; each time it starts at the cursor.
 //
-// With f.Deltas the deltas that h publishes meanwhile come in between, each after the fact with the sequence number
-// After and before every later fact that was committed after the delta was published, so that a part's final text never
-// precedes its pieces. Without them h may be nil.
+// With f.Deltas, the deltas that h publishes meanwhile come in between: after the fact numbered After, and before every fact committed
+// after the delta's publication, so that a part's final text never precedes its pieces. Without f.Deltas h may be nil.
 func Follow(ctx context.Context, j Journal, h *Hub, after int64, f Filter) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		w := follower{ctx: ctx, journal: j, filter: f, cursor: after, yield: yield}
 		if f.Deltas && h != nil {
-			s := h.add(f.Match) // so that deltas which nobody wants do not crowd out the others
+			s := h.add(f.Match) // so that unwanted deltas do not crowd out the others
 			defer h.remove(s)
 			w.deltas = s.events
 		}
 		for {
-			// First the channel, then the reading: what is committed in between wakes the wait.
+			// Get the channel before reading: a commit in between then wakes the wait.
 			changed := j.Changed()
 			if !w.news() || !w.ready() || !w.wait(changed) {
 				return
@@ -86,15 +82,14 @@ type follower struct {
 	ctx     context.Context
 	journal Journal
 	filter  Filter
-	cursor  int64 // every fact up to here was yielded
+	cursor  int64 // every fact up to here has been yielded
 	yield   func(centurion.Event, error) bool
 	deltas  <-chan centurion.Event
-	next    *centurion.Event // the oldest delta that was received and not yet yielded
+	next    *centurion.Event // the oldest received delta not yet yielded
 	woken   bool             // by a delta, not by the journal
 }
 
-// news yields what the journal has, unless it was only a delta that woke the run: two hundred readers would ask the store for
-// nothing with each token.
+// news yields what the journal has, unless only a delta woke the run: otherwise 200 readers would query the store with each token.
 func (w *follower) news() bool {
 	if w.woken && w.journal.LastSeq() <= w.cursor {
 		return true
@@ -102,7 +97,7 @@ func (w *follower) news() bool {
 	return w.facts()
 }
 
-// facts yields what the journal has after the cursor, with the deltas that come before each fact.
+// facts yields the facts after the cursor, with the deltas before each.
 func (w *follower) facts() bool {
 	for w.ctx.Err() == nil {
 		found, err := w.journal.Events(w.ctx, w.cursor, page)
@@ -113,7 +108,7 @@ func (w *follower) facts() bool {
 			return false
 		}
 		for _, e := range found {
-			// A session's own delta was published before it committed e, so it is in the channel by now.
+			// A session publishes its delta before it commits e, so it is in the channel by now.
 			if !w.before(e.Seq) {
 				return false
 			}
@@ -129,7 +124,7 @@ func (w *follower) facts() bool {
 	return false
 }
 
-// before yields the deltas that were published before the fact with the given number was committed.
+// before yields the deltas published before the fact with the given number was committed.
 func (w *follower) before(seq int64) bool {
 	for {
 		run := w.take(seq)
@@ -144,10 +139,10 @@ func (w *follower) before(seq int64) bool {
 	}
 }
 
-// ready yields the deltas whose fact was yielded.
+// ready yields the deltas whose fact has been yielded.
 func (w *follower) ready() bool { return w.before(w.cursor + 1) }
 
-// take receives the deltas at hand whose After is below seq, at most as many as a subscriber's buffer holds.
+// take receives the available deltas whose After is below seq, at most a buffer's worth.
 func (w *follower) take(seq int64) []centurion.Event {
 	var run []centurion.Event
 	for len(run) < deltaBuffer {
@@ -163,7 +158,7 @@ func (w *follower) take(seq int64) []centurion.Event {
 	return run
 }
 
-// receive takes the next delta if there is one at hand.
+// receive takes the next delta if one is available.
 func (w *follower) receive() bool {
 	select {
 	case d := <-w.deltas:
@@ -179,7 +174,7 @@ func (w *follower) wait(changed <-chan struct{}) bool {
 	w.woken = false
 	deltas := w.deltas
 	if w.next != nil {
-		deltas = nil // it waits for its fact; those behind it wait in the buffer
+		deltas = nil // it waits for its fact, and those behind it wait in the buffer
 	}
 	select {
 	case <-w.ctx.Done():

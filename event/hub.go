@@ -13,8 +13,8 @@ import (
 // deltaBuffer is how many deltas wait for a slow subscriber before some are dropped.
 const deltaBuffer = 64
 
-// Hub hands token deltas, and what a full disk keeps from being written down, to whoever subscribes. It keeps nothing: a late subscriber gets no old ones. The zero Hub is
-// ready for use; its methods may be called from several goroutines at once.
+// Hub sends token deltas, and facts that a full disk keeps from being stored, to its subscribers. It keeps nothing: late subscribers
+// get no old ones. The zero Hub is ready to use; its methods are safe for concurrent use.
 type Hub struct {
 	mu   sync.Mutex // held while sending, so that no channel is closed meanwhile; sends never block
 	subs map[*subscriber]struct{}
@@ -23,12 +23,11 @@ type Hub struct {
 type subscriber struct {
 	events chan centurion.Event
 	want   func(centurion.Event) bool // nil means everything
-	gap    bool                       // the newest event in the channel tells of a gap that still grows
+	gap    bool                       // the newest event in the channel marks a gap that still grows
 }
 
-// Publish hands e to every subscriber and never blocks. For one whose buffer is full it is dropped, and a delta with
-// {"gap":true} stands in the place of everything that was. A subscriber whose choice crashes loses e and nothing else: who
-// publishes is at work and must not pay for who watches.
+// Publish sends e to every subscriber and never blocks. If a subscriber's buffer is full, e is dropped, and a delta with {"gap":true}
+// takes the place of all dropped ones. A subscriber whose filter panics only loses e: watchers must not disturb the publisher.
 func (h *Hub) Publish(e centurion.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -47,8 +46,8 @@ func (s *subscriber) wants(e centurion.Event) (yes bool) {
 	return yes && err == nil
 }
 
-// send is called with the hub's lock held: nobody else sends, so the channel can only become emptier meanwhile. It has
-// one place more than the buffer, for the event that tells of a gap.
+// send is called with the hub's lock held. There is no other sender, so the channel can only get emptier meanwhile. It has one place
+// more than the buffer, for the gap event.
 func (s *subscriber) send(e centurion.Event) {
 	if len(s.events) < deltaBuffer {
 		s.events <- e
@@ -56,14 +55,14 @@ func (s *subscriber) send(e centurion.Event) {
 		return
 	}
 	if !s.gap {
-		// Which sessions will be dropped before there is room again is not known yet, so it names none.
+		// Which sessions' deltas will be dropped is not known yet, so it names none.
 		s.events <- centurion.Event{After: e.After, Time: e.Time, Type: centurion.EventDelta, Data: Data(DeltaData{Gap: true})}
 		s.gap = true
 	}
 }
 
-// Subscribe returns a channel of what is published from now on. When ctx ends the registration is removed and the
-// channel closed; a ctx that never ends keeps both for ever.
+// Subscribe returns a channel of everything published from now on. When ctx ends, the subscription is removed and the channel closed; a
+// ctx that never ends keeps both forever.
 func (h *Hub) Subscribe(ctx context.Context) <-chan centurion.Event {
 	s := h.add(nil)
 	guard.After(ctx, "end subscription", func() { h.remove(s) })
@@ -81,7 +80,7 @@ func (h *Hub) add(want func(centurion.Event) bool) *subscriber {
 	return s
 }
 
-// remove ends a subscription; it is called once.
+// remove ends a subscription. It is called once.
 func (h *Hub) remove(s *subscriber) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,8 +88,7 @@ func (h *Hub) remove(s *subscriber) {
 	close(s.events)
 }
 
-// coalesce joins the deltas of a run that continue each other: those of one field of one part after the same fact.
-// Nothing is joined across a gap.
+// coalesce joins consecutive deltas of the same field of the same part after the same fact. It joins nothing across a gap.
 func coalesce(run []centurion.Event) []centurion.Event {
 	if len(run) < 2 {
 		return run

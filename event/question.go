@@ -6,29 +6,29 @@ import (
 	"centurion"
 )
 
-// What stands in place of an answer when there is none. A model reads it as the result of its call.
+// Placeholders for a missing answer. The model reads them as the result of its call.
 const (
 	NobodyThere = "(the question could not be answered: no one to ask; decide yourself and say what you assumed)"
 	TooLate     = "(the question could not be answered in time; decide yourself and say what you assumed)"
 	NoAnswer    = "(the person did not answer)"
 )
 
-// AskFrom says who asks: the agent, its address in the mission, and the line of those above it, the mission's own agent first:
-// "commander 0/ › planner 0/1".
+// AskFrom identifies the asker: the agent, its address in the mission, and the chain of agents above it, starting with the mission's
+// own: "commander 0/ › planner 0/1".
 type AskFrom struct {
 	Agent   string `json:"agent,omitempty"`
 	Address string `json:"address,omitempty"`
 	Line    string `json:"line,omitempty"` // empty for the mission's own agent
 }
 
-// QuestionShape is what OpenCode has in its question.asked and question.replied beside the id, and of it Tool in permission.asked. In Centurion's own words the
-// same stands in [AskData].
+// QuestionShape is what OpenCode has in question.asked and question.replied besides the ID, and its Tool is in permission.asked too.
+// [AskData] is Centurion's own form of the same.
 type QuestionShape struct {
 	SessionID string         `json:"sessionID,omitempty"`
 	Questions []QuestionInfo `json:"questions,omitempty"`
 	Tool      *QuestionTool  `json:"tool,omitempty"`
 	RequestID string         `json:"requestID,omitempty"` // of an answer
-	Answers   [][]string     `json:"answers,omitempty"`   // one list for each question
+	Answers   [][]string     `json:"answers,omitempty"`   // one list per question
 }
 
 // QuestionInfo is one question.
@@ -53,7 +53,7 @@ type QuestionTool struct {
 // headerLen is OpenCode's limit for the header of a question.
 const headerLen = 30
 
-// NewQuestion is a question as OpenCode tells of it.
+// NewQuestion returns a question in OpenCode's format.
 func NewQuestion(session, message, call, text string, options []string) QuestionShape {
 	first, _, _ := strings.Cut(text, "\n")
 	q := QuestionInfo{Question: text, Header: centurion.Clip(first, headerLen-1), Options: []QuestionOption{}}

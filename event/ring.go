@@ -1,10 +1,9 @@
 package event
 
-// Kept is how many notices are kept of one parent session, and how many snapshots of one session: the seed's figure.
+// Kept is how many notices are kept per parent session, and how many snapshots per session: the seed's figure.
 const Kept = 100
 
-// Ring keeps the newest values that were added to it and forgets the oldest. The zero Ring keeps [Kept] values; it is not
-// safe for concurrent use.
+// Ring keeps the newest values added to it. The zero Ring keeps [Kept] values; it is not safe for concurrent use.
 type Ring[T any] struct {
 	Max int // values kept; 0 means Kept. It is not changed after the first Add.
 
