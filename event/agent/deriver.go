@@ -12,22 +12,22 @@ import (
 	"centurion/event/view"
 )
 
-// Deriver turns the events of a mission, or of several, into those of their agents. It has to see all facts of the mission
-// from its beginning, in order, to know whose child each session is; what it returns may be thrown away. The zero Deriver
-// shows every session that is nobody's child, with its children nested. It is not safe for concurrent use.
+// Deriver turns the events of missions into those of their agents. It must see all facts of a mission from its beginning, in order, to
+// know the parents of its sessions; its results may be discarded. The zero Deriver shows every session without a parent, with its
+// children nested. It is not safe for concurrent use.
 type Deriver struct {
-	// Session is the session that is shown, by its whole id, with its children nested: its own events are not nested, whoever
-	// started it. Empty shows all.
+	// Session is the full ID of the session to show, with its children nested: its own events are not nested, even if it has a parent.
+	// Empty shows all.
 	Session string
 
 	sessions map[string]*session
 	tasks    map[string]origin
 }
 
-// origin is who started a task.
+// origin is the starter of a task.
 type origin struct{ session, call string }
 
-// session is what is known of one.
+// session is the known state of a session.
 type session struct {
 	id, task               string
 	agent, address, title  string
@@ -38,9 +38,9 @@ type session struct {
 	mission, newestMessage string
 }
 
-// Apply takes the next event and returns what follows from it, oldest first. A fact whose data cannot be read is passed over. Where several
-// events follow from one fact only the last has the fact's number as its Seq; the others carry the one before in After, so that a reader
-// that stops among them and reads on from the highest number that it saw is told them again.
+// Apply takes the next event and returns the agent events it causes, oldest first. Facts with unreadable data are ignored. If a fact
+// causes several events, only the last has its number as Seq; the others have the preceding number as After, so that a reader that
+// stops among them and resumes at its highest number gets them again.
 func (d *Deriver) Apply(e centurion.Event) []centurion.Event {
 	if e.Type == centurion.EventDelta {
 		return d.delta(e)
@@ -55,13 +55,13 @@ func (d *Deriver) Apply(e centurion.Event) []centurion.Event {
 	return number(out, e)
 }
 
-// ownFact reports whether a fact is the session's own: others name a session that they concern, and the task of another.
+// ownFact reports whether a fact is the session's own: others only name a session they concern, and another session's task.
 func ownFact(t centurion.EventType) bool {
 	area, _, _ := strings.Cut(string(t), ".")
 	return area == "session" || area == "message" || area == "tool" || area == "provider"
 }
 
-// number gives events the number of the fact that they follow from.
+// number numbers events by the fact that caused them.
 func number(all []centurion.Event, from centurion.Event) []centurion.Event {
 	for i := range all {
 		all[i].Seq, all[i].After = 0, from.Seq-1
@@ -72,7 +72,7 @@ func number(all []centurion.Event, from centurion.Event) []centurion.Event {
 	return all
 }
 
-// of returns what is known of an event's session.
+// of returns the state of an event's session.
 func (d *Deriver) of(e centurion.Event) *session {
 	s := d.sessions[e.Session]
 	if s == nil {
@@ -105,10 +105,10 @@ func (d *Deriver) note(e centurion.Event) {
 	d.tasks[e.Task] = origin{t.Parent, call}
 }
 
-// fact tells what follows from a fact of a session.
+// fact returns the events caused by a fact of a session.
 func (d *Deriver) fact(s *session, e centurion.Event) []centurion.Event {
 	switch e.Type {
-	case centurion.EventSessionAborted, centurion.EventRewound, centurion.EventForked: // what a person did to it
+	case centurion.EventSessionAborted, centurion.EventRewound, centurion.EventForked: // by a person
 		return d.tell(s, e, e.Type, e.Data)
 	}
 	v, err := view.Decode(e)
@@ -126,7 +126,7 @@ func (d *Deriver) fact(s *session, e centurion.Event) []centurion.Event {
 	return nil
 }
 
-// working tells what follows from a fact of a session that is at work.
+// working returns the events caused by a fact of a working session.
 func (d *Deriver) working(s *session, e centurion.Event, v view.Fact) []centurion.Event {
 	switch e.Type {
 	case centurion.EventMessageUpdated:
@@ -146,8 +146,7 @@ func (d *Deriver) working(s *session, e centurion.Event, v view.Fact) []centurio
 	return nil
 }
 
-// created tells that an agent begins, where it was idle. That is when the prompt is stored: nothing that it does comes
-// before.
+// created starts an agent that was idle. Its prompt is stored before anything it does.
 func (d *Deriver) created(s *session, e centurion.Event, v view.Fact) []centurion.Event {
 	s.newestMessage = v.Message
 	var out []centurion.Event
@@ -172,7 +171,7 @@ func (s *session) add(m Message) {
 	}
 }
 
-// answered tells of a whole answer. Of one that broke the session's error tells.
+// answered reports a complete answer. A broken one is left to the session's error.
 func (d *Deriver) answered(s *session, e centurion.Event, v view.Fact) []centurion.Event {
 	if v.Repaired || v.Finish == centurion.FinishCancelled || v.Finish == centurion.FinishError {
 		return nil
@@ -189,7 +188,7 @@ func (d *Deriver) answered(s *session, e centurion.Event, v view.Fact) []centuri
 
 func (d *Deriver) begun(s *session, e centurion.Event, v view.Fact) []centurion.Event {
 	if slices.ContainsFunc(s.running, func(c Call) bool { return c.Call == v.Call }) {
-		return nil // a restart tells again of a call that it runs again
+		return nil // a restart reports a repeated call again
 	}
 	args := v.Input
 	if len(args) == 0 {
@@ -199,8 +198,8 @@ func (d *Deriver) begun(s *session, e centurion.Event, v view.Fact) []centurion.
 	return d.tell(s, e, ToolStart, ToolStartData{Name: v.Tool, Args: args, Call: v.Call})
 }
 
-// completed tells that a call ended, and before that it began, of one that was answered without being run. What is repaired
-// before an agent begins anew was told to have ended already.
+// completed reports the end of a call, and first its start if it was answered without being run. Calls repaired before an agent starts
+// again have already been reported as ended.
 func (d *Deriver) completed(s *session, e centurion.Event, v view.Fact) []centurion.Event {
 	var out []centurion.Event
 	i := slices.IndexFunc(s.running, func(c Call) bool { return c.Call == v.Call })
@@ -216,7 +215,7 @@ func (d *Deriver) completed(s *session, e centurion.Event, v view.Fact) []centur
 	return append(out, d.tell(s, e, ToolEnd, end)...)
 }
 
-// fail tells that an agent's work has ended with an error. Calls of which no end was told end before it.
+// fail reports that an agent's work ended with an error, after ending its unfinished calls.
 func (d *Deriver) fail(s *session, e centurion.Event, why ErrorData) []centurion.Event {
 	var out []centurion.Event
 	for _, c := range s.running {
@@ -227,7 +226,7 @@ func (d *Deriver) fail(s *session, e centurion.Event, why ErrorData) []centurion
 	return append(out, d.tell(s, e, Error, why)...)
 }
 
-// close ends what still works when its mission has stopped, children before those who started them.
+// close ends everything that still works when its mission has stopped, children before parents.
 func (d *Deriver) close(e centurion.Event) []centurion.Event {
 	var open []*session
 	for _, id := range slices.Sorted(maps.Keys(d.sessions)) {
@@ -259,7 +258,7 @@ func (d *Deriver) depth(s *session) (n int) {
 	return n
 }
 
-// delta tells a piece of text, or that some were lost.
+// delta reports a piece of text, or a gap.
 func (d *Deriver) delta(e centurion.Event) []centurion.Event {
 	v, err := event.Decode[event.DeltaData](e)
 	if err != nil {
@@ -274,15 +273,15 @@ func (d *Deriver) delta(e centurion.Event) []centurion.Event {
 	case string(centurion.PartReasoning):
 		typ = ThinkingDelta
 	default:
-		return nil // what a tool is at is no text of the agent
+		return nil // a tool's progress is not the agent's text
 	}
 	return d.tell(d.of(e), e, typ, DeltaData{Message: v.Message, Part: v.Part, Delta: v.Delta})
 }
 
-// maxDepth bounds how deep events nest. Sessions nest two deep; more is a journal that is wrong.
+// maxDepth is how deep events can nest. Sessions nest two deep; more means that the journal is wrong.
 const maxDepth = 32
 
-// tell makes an event of a session, nested into its parents up to the one that is shown; nil if that is none of them.
+// tell makes an event of a session, nested into its parents up to the shown one; nil if none of them is shown.
 func (d *Deriver) tell(s *session, from centurion.Event, typ centurion.EventType, data any) []centurion.Event {
 	e := centurion.Event{After: from.After, Time: from.Time, Type: typ, Mission: from.Mission, Session: s.id, Task: s.task, Data: event.Data(data)}
 	for range maxDepth {
