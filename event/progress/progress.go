@@ -1,6 +1,6 @@
-// Package progress derives from a mission's events how far each of its sessions was after each of its steps. It owns what a
-// snapshot holds and how long it is kept. Nothing of it is stored: it follows from answers, tool calls, the plan's counts and
-// the states of tasks, which are in the journal.
+// Package progress derives from a mission's events how far each of its sessions was after each step. It owns the content of a snapshot
+// and how long it is kept. It stores nothing: snapshots follow from answers, tool calls, the plan's counts and the states of tasks, all
+// of which are in the journal.
 package progress
 
 import (
@@ -13,8 +13,8 @@ import (
 	"centurion/event/view"
 )
 
-// Snapshot is how far a session was after a step: an answer of the model with the tool calls that it asked for. Tokens and
-// cost are those of the session and of the sessions below it.
+// Snapshot is how far a session was after a step: an answer of the model with its tool calls. Tokens and cost include the sessions
+// below it.
 type Snapshot struct {
 	Step      int              `json:"step"` // from 1
 	Time      centurion.Time   `json:"time"`
@@ -26,12 +26,12 @@ type Snapshot struct {
 	ElapsedMS int64            `json:"elapsed_ms"` // of the mission, without the time paused
 }
 
-// Tracker takes the events of one mission. The zero Tracker is ready; it is not safe for concurrent use.
+// Tracker takes the events of one mission. The zero Tracker is ready to use; it is not safe for concurrent use.
 type Tracker struct {
 	sessions map[string]*session
 	board    view.Board    // its plan and its tasks
-	begun    time.Time     // of this run; zero while nobody works on the mission
-	earlier  time.Duration // of the runs before
+	begun    time.Time     // of this run; zero while the mission is not running
+	earlier  time.Duration // of earlier runs
 	last     time.Time
 }
 
@@ -40,12 +40,12 @@ type session struct {
 	parent    string
 	steps     int
 	usage     centurion.Usage
-	calls     int // of the newest answer that have no result yet
+	calls     int // of the newest answer, without a result yet
 	snapshots event.Ring[Snapshot]
 }
 
-// Snapshots returns the newest snapshots of a session, at most [event.Kept], oldest first; none, but not nil, before its first
-// step, and nil of a session that has not begun or has ended.
+// Snapshots returns the newest snapshots of a session, at most [event.Kept], oldest first. Before its first step the result is empty
+// but not nil; before its start and after its end it is nil.
 func (t *Tracker) Snapshots(id string) []Snapshot {
 	if s := t.sessions[id]; s != nil {
 		return s.snapshots.All()
@@ -57,7 +57,7 @@ func (t *Tracker) Snapshots(id string) []Snapshot {
 func (t *Tracker) Apply(e centurion.Event) {
 	switch e.Type {
 	case centurion.EventMissionStarted, centurion.EventMissionResumed:
-		t.stop(t.last) // a host that died has told no end
+		t.stop(t.last) // a host that died has recorded no end
 		t.begun = e.Time.Time
 	case centurion.EventSessionCreated:
 		t.session(e.Session)
@@ -78,11 +78,11 @@ func (t *Tracker) Apply(e centurion.Event) {
 		t.stop(e.Time.Time)
 	}
 	if e.Type == centurion.EventMissionCompleted || e.Type == centurion.EventMissionCancelled {
-		t.sessions, t.board = nil, view.Board{Todo: t.board.Todo} // its sessions have ended; the others of these ends may be resumed
+		t.sessions, t.board = nil, view.Board{Todo: t.board.Todo} // its sessions have ended; those of other ends may be resumed
 	}
 }
 
-// stop ends the counting of the time worked.
+// stop ends the counting of working time.
 func (t *Tracker) stop(at time.Time) {
 	if !t.begun.IsZero() {
 		t.earlier += max(0, at.Sub(t.begun))
@@ -102,7 +102,7 @@ func (t *Tracker) session(id string) *session {
 	return s
 }
 
-// task notes the state of a task, and forgets the session of one that has ended.
+// task notes the state of a task, and forgets the session of an ended one.
 func (t *Tracker) task(e centurion.Event) {
 	d, _ := t.board.Apply(e)
 	status := d.TaskStatus()
@@ -117,7 +117,7 @@ func (t *Tracker) task(e centurion.Event) {
 	}
 }
 
-// answer takes a snapshot at the end of an answer. One that asks for tool calls is looked at again when they have ended.
+// answer takes a snapshot at the end of an answer. If it has tool calls, the snapshot is updated when they have ended.
 func (t *Tracker) answer(e centurion.Event) {
 	d, err := view.Decode(e)
 	if err != nil || d.Finish == "" || d.Repaired || e.Session == "" {
@@ -134,7 +134,7 @@ func (t *Tracker) answer(e centurion.Event) {
 	s.snapshots.Add(t.snapshot(s, e.Time))
 }
 
-// result counts a tool's result; the last one of a batch makes the step's snapshot anew.
+// result counts a tool's result; the last one of a batch retakes the step's snapshot.
 func (t *Tracker) result(e centurion.Event) {
 	s := t.sessions[e.Session]
 	if s == nil || s.calls == 0 {
