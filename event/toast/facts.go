@@ -13,7 +13,7 @@ import (
 	"centurion/text"
 )
 
-// see returns the toast that a fact about the mission itself, its model or its person calls for.
+// see returns the toast for a fact about the mission itself, its model or its person.
 func (m *mission) see(e centurion.Event, d view.Fact) (Toast, bool) {
 	switch e.Type {
 	case centurion.EventMissionStarted, centurion.EventMissionResumed:
@@ -45,7 +45,7 @@ func (m *mission) see(e centurion.Event, d view.Fact) (Toast, bool) {
 	return Toast{}, false
 }
 
-// goal is the mission's, in one line.
+// goal is the mission's goal in one line.
 func (m *mission) goal() string { return clean(m.board.Goal) }
 
 func (m *mission) end(e centurion.Event, d view.Fact) Toast {
@@ -66,8 +66,8 @@ func (m *mission) end(e centurion.Event, d view.Fact) Toast {
 	return preset("mission_"+how).Toast("goal", m.goal(), "reason", clean(d.Reason), "account", account)
 }
 
-// asked tells once that something waits, however much does. What a policy answers in the same moment waits for nobody. What
-// is asked for in detail is not repeated: a command or a question may hold what does not belong on every screen.
+// asked says once that something waits, no matter how much. What a policy answers right away is skipped. The details are left out: a
+// command or a question may hold things that do not belong on every screen.
 func (m *mission) asked(e centurion.Event, d view.Fact) (Toast, bool) {
 	if d.By != "" || m.called {
 		return Toast{}, false
@@ -87,10 +87,9 @@ func budget(d view.Fact) Toast {
 	return preset("budget").Toast("limit", clean(strings.ReplaceAll(d.Limit, "_", " ")), "spent", text.Limit(d.Limit, d.Spent), "max", text.Limit(d.Limit, d.Max))
 }
 
-// retry tells that the model is waited for. While that is known it is not told again: one rate limit holds up every session
-// of a mission.
+// retry says that the model is being waited for, once per wait: one rate limit holds up every session of a mission.
 func (m *mission) retry(e centurion.Event, d view.Fact) (Toast, bool) {
-	if d.WaitMS <= 0 { // an attempt that begins anew has its reason under the same name, and no wait
+	if d.WaitMS <= 0 { // a new attempt has its reason in the same field, and no wait
 		if e.Type != centurion.EventTaskRetrying {
 			return Toast{}, false
 		}
@@ -107,7 +106,7 @@ func (m *mission) retry(e centurion.Event, d view.Fact) (Toast, bool) {
 	return p.Toast("time", text.Span(wait+time.Second-1), "reason", clean(strings.ReplaceAll(d.Reason, "_", " "))), true
 }
 
-// task takes a fact about a task into the list and notes what is to be told of it.
+// task adds a fact about a task to the list and notes what to report of it.
 func (m *mission) task(e centurion.Event) (d view.Fact) {
 	var before centurion.TaskStatus
 	known := m.board.Task(e.Task)
@@ -138,11 +137,11 @@ func (m *mission) task(e centurion.Event) (d view.Fact) {
 	return d
 }
 
-// tell makes one notice of what happened to a family's tasks since the last one.
+// tell makes one notice of everything that happened to a family's tasks since the last one.
 func (m *mission) tell(id string, f *family, now centurion.Time) Notice {
 	n := Notice{Time: now, After: f.after, Mission: id, Session: f.parent}
 	list := Of(&m.board)
-	f.ended = slices.DeleteFunc(f.ended, m.lives) // one was blocked, and goes on
+	f.ended = slices.DeleteFunc(f.ended, m.lives) // one was blocked and continues
 	switch {
 	case len(f.ended) == 0:
 		n.Toast = preset("task_started").Toast("list", list.Text(now.Time))
@@ -163,7 +162,7 @@ func (m *mission) lives(id string) bool {
 	return !m.board.Task(id).Status.Ended()
 }
 
-// endings tells how tasks ended, and what is left: the whole list if others started in the same moment.
+// endings describes how tasks ended and what is left: the whole list if others started at the same moment.
 func (m *mission) endings(f *family, list List, now time.Time) Toast {
 	all := m.tasks(f.ended)
 	worst := preset("task_completed")
@@ -186,7 +185,7 @@ func (m *mission) endings(f *family, list List, now time.Time) Toast {
 	return worst.Toast("lines", strings.Join(lines, "\n"))
 }
 
-// summary tells how a whole batch ended.
+// summary describes how a whole batch ended.
 //
 //	3 tasks in 1m02s: 2 ok, 1 failed, 0 cancelled
 //	✓ Write the parser (12s)
@@ -232,7 +231,7 @@ func (m *mission) tasks(ids []string) []centurion.Task {
 	return all
 }
 
-// why says why a task ended as it did.
+// why returns the reason for a task's end.
 func why(t centurion.Task) string {
 	if t.Error != nil {
 		return clean(cmp.Or(t.Error.Message, string(t.Error.Kind)))

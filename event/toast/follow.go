@@ -9,9 +9,9 @@ import (
 	"centurion/guard"
 )
 
-// With yields the events that open returns and, between them, the toasts that follow from them, each after the facts that
-// it tells of; only those of a mission's end come just before it, because there readers leave. A toast that waits for more comes out [Window] after the first of them, whether another event comes or not,
-// and at the latest when the events end. Open is called once with a context that ends when the sequence is left, and its
+// With yields the events of open and, between them, the toasts derived from them, each after its facts; only those of a mission's end
+// come just before it, because readers leave there. A toast that waits for more comes [Window] after its first fact, even without
+// another event, and at the latest when the events end. open is called once with a context that ends when the sequence is left, and its
 // events must end with it. The sequence may be ranged over once.
 func With(ctx context.Context, d *Deriver, open func(context.Context) iter.Seq2[centurion.Event, error]) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
@@ -31,11 +31,11 @@ func With(ctx context.Context, d *Deriver, open func(context.Context) iter.Seq2[
 			select {
 			case x, more := <-in:
 				if !more {
-					if err := g.Wait(); err != nil { // it crashed; its other errors came as the events' own
+					if err := g.Wait(); err != nil { // it panicked; other errors came as the events' own
 						yield(centurion.Event{}, err)
 						return
 					}
-					w.tell(d.Flush(d.Due().Add(24 * time.Hour))) // all that waits
+					w.tell(d.Flush(d.Due().Add(24 * time.Hour))) // everything that waits
 					return
 				}
 				going = w.take(x)
@@ -83,13 +83,13 @@ func (w weaver) take(x told) bool {
 	return w.yield(x.e, nil) && w.tell(toasts)
 }
 
-// told is what an iterator yields.
+// told is an iterator's value.
 type told struct {
 	e   centurion.Event
 	err error
 }
 
-// pump hands events on until they or ctx end.
+// pump passes events on until they or ctx end.
 func pump(ctx context.Context, to chan<- told, events iter.Seq2[centurion.Event, error]) error {
 	for e, err := range events {
 		select {

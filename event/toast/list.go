@@ -15,26 +15,26 @@ import (
 const (
 	// NewFor is how long a task counts as newly added in a list.
 	NewFor = 5 * time.Second
-	// MaxLines is how many tasks a list names of each group; the others are counted.
+	// MaxLines is how many tasks a list names in each group; the others are counted.
 	MaxLines = 10
-	// DefaultSlots and DefaultPerAgent are the seed's caps on workers at once, in all and of one agent.
+	// DefaultSlots and DefaultPerAgent are the seed's limits for simultaneous workers, in total and per agent.
 	DefaultSlots    = 50
 	DefaultPerAgent = 10
 )
 
 // List is the consolidated list of a mission's tasks.
 type List struct {
-	Tasks    []centurion.Task // in the order in which they were recorded
-	Slots    int              // workers at once; 0 means DefaultSlots
-	PerAgent int              // workers of one agent at once; 0 means DefaultPerAgent
-	Asking   map[string]bool  // tasks with an open question to the person, by id: they wait, whatever state they are recorded in
+	Tasks    []centurion.Task // in the order they were recorded
+	Slots    int              // simultaneous workers; 0 means DefaultSlots
+	PerAgent int              // simultaneous workers of one agent; 0 means DefaultPerAgent
+	Asking   map[string]bool  // tasks with an open question to the person, by ID: they count as waiting, whatever their recorded state
 }
 
-// Of is the list of a mission as its events tell of it.
+// Of returns the list of a mission from its board.
 func Of(b *view.Board) List {
 	l := List{Slots: b.Slots, PerAgent: b.PerAgent, Asking: map[string]bool{}}
 	for _, a := range b.Asks {
-		l.Asking[a.Task] = b.NeedsYou() // nobody waits for the answer once the mission has stopped
+		l.Asking[a.Task] = b.NeedsYou() // no one waits for the answer once the mission has stopped
 	}
 	for _, t := range b.Tasks {
 		l.Tasks = append(l.Tasks, t.Task)
@@ -42,22 +42,22 @@ func Of(b *view.Board) List {
 	return l
 }
 
-// Group is the tasks of a list that are in like states.
+// Group is the tasks of a list in similar states.
 type Group struct {
 	Name  string // Running, Queued, Waiting, Completed, Reverted, Failed, Blocked, Continued or Cancelled
 	Head  string // its first line
-	Mark  string // stands before each of its tasks
+	Mark  string // before each of its tasks
 	Tasks []centurion.Task
 }
 
-// Running are the states of a task that holds a slot, pending those of one that is to run.
+// running are the states of a task that holds a slot, pending those of one that will run.
 var (
 	running = [...]centurion.TaskStatus{centurion.TaskRunning, centurion.TaskVerifying, centurion.TaskMerging}
 	pending = [...]centurion.TaskStatus{centurion.TaskQueued, centurion.TaskWaiting}
 )
 
-// In returns the tasks in one of the states, in order: one that another has gone on with is in [centurion.StatusContinued], one whose
-// work a person has reverted in [centurion.StatusReverted], and one that would hold a slot but waits for the person is waiting.
+// In returns the tasks in any of the states, in order. A task continued by another is in [centurion.StatusContinued], one whose work
+// was reverted in [centurion.StatusReverted], and one that holds a slot but waits for the person is waiting.
 func (l List) In(states ...centurion.TaskStatus) []centurion.Task {
 	var in []centurion.Task
 	gone := centurion.Continued(l.Tasks)
@@ -78,8 +78,8 @@ func (l List) In(states ...centurion.TaskStatus) []centurion.Task {
 	return in
 }
 
-// Head is the first line of the list: how many run, and how many of all are completed. Cancelled ones, and those that
-// another has gone on with, count in neither: an item whose work was resumed counts once.
+// Head returns the first line of the list: how many run, and how many of all are completed. Cancelled tasks and those continued by
+// others are not counted: an item whose work was resumed counts once.
 //
 //	Running (3): [2/5]
 func (l List) Head() string {
@@ -95,14 +95,14 @@ func (l List) Head() string {
 		len(l.Tasks)-len(l.In(centurion.TaskCancelled, centurion.StatusContinued))-again)
 }
 
-// Live returns the group of those that run, which is there even if it is empty, and those that are queued or wait.
+// Live returns the group of running tasks, even if it is empty, and those of queued and waiting ones.
 func (l List) Live() []Group {
 	all := []Group{{Name: "Running", Head: l.Head(), Mark: "⚡", Tasks: l.In(running[:]...)}}
 	all = l.group(all, "Queued", centurion.TaskQueued)
 	return l.group(all, "Waiting", centurion.TaskWaiting)
 }
 
-// Ended returns the groups of those that have ended.
+// Ended returns the groups of ended tasks.
 func (l List) Ended() []Group {
 	all := l.group(nil, "Completed", centurion.TaskCompleted)
 	all = l.group(all, "Reverted", centurion.StatusReverted)
@@ -121,14 +121,13 @@ func (l List) group(all []Group, name string, status centurion.TaskStatus) []Gro
 	return append(all, Group{name, fmt.Sprintf("%s (%d):", name, len(in)), mark(status), in})
 }
 
-// mark stands for a state, and is never the only thing that says it.
+// mark returns the symbol of a state, which is never the only thing that shows it.
 func mark(s centurion.TaskStatus) string {
 	return cmp.Or(map[centurion.TaskStatus]string{centurion.TaskCompleted: "✓", centurion.TaskFailed: "✗", centurion.TaskCancelled: "−",
 		centurion.TaskBlocked: "!", centurion.StatusReverted: "↶", centurion.StatusContinued: "›", centurion.TaskWaiting: "◦"}[s], "·")
 }
 
-// SlotLine says how many slots are taken, in all and by each agent that has one, most first. It is empty where no task
-// runs or is to run.
+// SlotLine says how many slots are taken, in total and per agent, most first. It is empty if no task runs or will run.
 //
 //	Slots: 3/50 · worker 2/10 · reviewer 1/10
 func (l List) SlotLine() string {
@@ -151,7 +150,7 @@ func (l List) SlotLine() string {
 	return strings.Join(parts, " · ")
 }
 
-// Remaining says how many still run and how many are to run; it is empty when there are none of either.
+// Remaining says how many tasks still run and how many will run; it is empty if there are none.
 //
 //	Still running: 2 | Queued: 1
 func (l List) Remaining() string {
@@ -162,7 +161,7 @@ func (l List) Remaining() string {
 	return fmt.Sprintf("Still running: %d | Queued: %d", active, queued)
 }
 
-// Text is the list as plain lines: what runs, what is queued or waits, and the slots. Each group names at most [MaxLines]
+// Text returns the list as plain lines: the running, queued and waiting tasks, and the slots. Each group names at most [MaxLines]
 // tasks.
 //
 //	Running (1): [2/4]
@@ -188,7 +187,7 @@ func (l List) Text(now time.Time) string {
 	return strings.Join(lines, "\n")
 }
 
-// atMost makes a line of each of the first n of all, and one that counts the others.
+// atMost makes a line of each of the first n elements, and one that counts the others.
 func atMost[T any](n int, all []T, line func(T) string) []string {
 	var lines []string
 	for _, v := range all[:min(n, len(all))] {
@@ -200,7 +199,7 @@ func atMost[T any](n int, all []T, line func(T) string) []string {
 	return lines
 }
 
-// More is the line that counts what a list does not name.
+// More returns the line that counts the unnamed rest of a list.
 func More(n int) string { return fmt.Sprintf("… and %d more", n) }
 
 // IsNew reports whether a task that has not ended was added less than [NewFor] ago.
@@ -208,7 +207,7 @@ func IsNew(t centurion.Task, now time.Time) bool {
 	return !t.Status.Ended() && !t.Created.IsZero() && now.Sub(t.Created.Time) < NewFor
 }
 
-// Age returns how long a task has run, or has waited for its start, or took.
+// Age returns how long a task has been running, has waited for its start, or took.
 func Age(t centurion.Task, now time.Time) time.Duration {
 	from := t.Started
 	if from.IsZero() {

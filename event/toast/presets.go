@@ -23,20 +23,20 @@ type Toast struct {
 	Title    string  `json:"title,omitempty"`
 	Message  string  `json:"message"`
 	Variant  Variant `json:"variant"`
-	Duration int64   `json:"duration"` // how long it is shown, in milliseconds; never 0, which would be for ever
+	Duration int64   `json:"duration"` // how long it is shown, in milliseconds; never 0, which would mean forever
 }
 
-// Preset is a template of a toast. In its message a name in braces stands for a value.
+// Preset is the template of a toast. Names in braces in its message stand for values.
 type Preset struct {
 	Name     string
-	Title    string // empty where the message says it
+	Title    string // empty if the message says it
 	Message  string
 	Variant  Variant
 	Duration time.Duration
 }
 
-// Presets returns the templates of all toasts. What a person has to do something about is shown longest. A task that was
-// cancelled is a warning and not an error: somebody wanted it so.
+// Presets returns the templates of all toasts. Those that need a person's action are shown longest. A cancelled task is a warning, not
+// an error: it was intended.
 func Presets() []Preset {
 	return []Preset{
 		{"mission_started", "Mission started", "{goal}", Info, 4 * time.Second},
@@ -61,7 +61,7 @@ func Presets() []Preset {
 	}
 }
 
-// preset returns a template by its name. One that is not there shows its name, so that a misspelling is seen.
+// preset returns a template by name. A missing one shows its name, so that a typo is noticed.
 func preset(name string) Preset {
 	for _, p := range Presets() {
 		if p.Name == name {
@@ -71,8 +71,8 @@ func preset(name string) Preset {
 	return Preset{Name: name, Message: name, Variant: Error, Duration: time.Second}
 }
 
-// Toast fills the template with values given as name, value, name, value. A line of which nothing is left is left out, and
-// so is the separator before a value that is empty.
+// Toast fills the template with values given as name, value, name, value. It drops empty lines, and the separator before an empty
+// value.
 func (p Preset) Toast(values ...string) Toast {
 	return Toast{Title: p.Title, Message: cmp.Or(p.text(values...), p.Title), Variant: p.Variant, Duration: p.Duration.Milliseconds()}
 }

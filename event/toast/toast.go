@@ -1,8 +1,8 @@
-// Package toast derives from a mission's events what a person is told in passing: the consolidated list of its tasks and
-// the short notices that OpenCode calls toasts. It owns which facts give a toast and what it says.
+// Package toast derives from a mission's events what a person is told in passing: the list of its tasks and the short notices that
+// OpenCode calls toasts. It owns which facts give a toast and what it says.
 //
-// Nothing here is stored. A toast is made anew from the same facts each time, and may be missed: what counts is in the
-// journal. Texts are of one line, or of several that this package made, without control characters.
+// It stores nothing: the same facts give the same toasts again, and a toast may be missed, since the journal is what counts. Texts have
+// one line, or several made by this package, and no control characters.
 package toast
 
 import (
@@ -17,57 +17,57 @@ import (
 	"centurion/text"
 )
 
-// Window is how long what happens to the tasks of one session is gathered for one toast.
+// Window is how long the events of one session's tasks are collected for one toast.
 const Window = 500 * time.Millisecond
 
 // maxText is how many bytes of a goal, a title or a reason a toast repeats.
 const maxText = 160
 
-// Notice is a toast with where it comes from.
+// Notice is a toast and its origin.
 type Notice struct {
 	Toast
 	Time    centurion.Time
-	After   int64 // the sequence number of the newest fact that it tells of
+	After   int64 // the sequence number of the newest fact in it
 	Mission string
-	Session string // whom it belongs to: of a task the session that delegated it, else the mission's own
+	Session string // for a task the session that delegated it, else the mission's own
 }
 
-// Event is the notice as an event, which is not stored: it has no sequence number of its own.
+// Event returns the notice as an event, which is not stored and has no sequence number of its own.
 func (n Notice) Event() centurion.Event {
 	return centurion.Event{Type: centurion.EventToast, After: n.After, Time: n.Time, Mission: n.Mission, Session: n.Session,
 		Data: event.Data(n.Toast)}
 }
 
-// Deriver makes notices of events. The zero Deriver is ready. It is not safe for concurrent use.
+// Deriver derives notices from events. The zero Deriver is ready to use. It is not safe for concurrent use.
 type Deriver struct {
-	// Caps returns a mission's caps on workers at once, in all and of one agent, to be shown; 0 means the defaults. Nil
-	// means the defaults for all.
+	// Caps returns a mission's limits for simultaneous workers, in total and per agent, for display; 0 means the default. Nil means the
+	// defaults for all.
 	Caps func(mission string) (slots, perAgent int)
 
 	missions map[string]*mission
 	kept     map[string]*event.Ring[Notice] // by session
 }
 
-// mission is what is remembered of one that has not ended.
+// mission is the state of a mission that has not ended.
 type mission struct {
 	board    view.Board
 	families []*family // in the order of their first tasks
 	called   bool      // the person was told that something waits, and it still does
-	waits    time.Time // until then it is known that the model is waited for
+	waits    time.Time // until then the wait for the model is known
 }
 
-// family is the tasks that one session has delegated.
+// family is the tasks delegated by one session.
 type family struct {
 	parent string
 	batch  []string // ids of the tasks since none was left to do, in the order of their first events
 
-	opened  centurion.Time // when the first event came that was not told yet; zero if there is none
+	opened  centurion.Time // time of the first unreported event; zero without one
 	after   int64
 	ended   []string
 	started bool
 }
 
-// Due returns when a notice comes out that waits for more to be told with it; the zero time if none waits.
+// Due returns when the next waiting notice is due; the zero time if none waits.
 func (d *Deriver) Due() time.Time {
 	var due time.Time
 	for _, m := range d.missions {
@@ -115,7 +115,7 @@ func (d *Deriver) keep(n Notice) Notice {
 	return n
 }
 
-// Apply takes the next event and returns the notices that it calls for, after those that were due before it.
+// Apply takes the next event and returns its notices, after those that were due before it.
 func (d *Deriver) Apply(e centurion.Event) []Notice {
 	if e.Type == centurion.EventDelta || e.Type == centurion.EventToast || e.Mission == "" {
 		return nil
@@ -140,7 +140,7 @@ func (d *Deriver) Apply(e centurion.Event) []Notice {
 	case "mission", "budget", "provider", "permission", "question", "plan":
 		p, _ = m.board.Apply(e)
 	}
-	if e.Type.EndsMission() { // what is left of its tasks is told before its end
+	if e.Type.EndsMission() { // the rest of its tasks is reported before its end
 		for _, f := range m.families {
 			if !f.opened.IsZero() {
 				out = append(out, d.keep(m.tell(e.Mission, f, e.Time)))
@@ -156,7 +156,7 @@ func (d *Deriver) Apply(e centurion.Event) []Notice {
 	return out
 }
 
-// family returns the one of a parent session.
+// family returns the family of a parent session.
 func (m *mission) family(parent string) *family {
 	for _, f := range m.families {
 		if f.parent == parent {
@@ -168,7 +168,7 @@ func (m *mission) family(parent string) *family {
 	return f
 }
 
-// clean makes a text one line that any program can show, of at most maxText bytes.
+// clean makes a text one displayable line of at most maxText bytes.
 func clean(s string) string {
 	return centurion.Clip(text.Printable(centurion.Clip(s, 4*maxText)), maxText)
 }
