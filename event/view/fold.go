@@ -11,7 +11,7 @@ import (
 	"centurion/text"
 )
 
-// Apply takes the next event and returns what it tells. Events of other missions are passed over once the board has one: then ours is false.
+// Apply takes the next event and returns its content. Once the board has a mission, it ignores events of others: then ours is false.
 func (b *Board) Apply(e centurion.Event) (p Fact, ours bool) {
 	id := text.Clean(e.Mission)
 	b.ID = cmp.Or(b.ID, id)
@@ -51,7 +51,7 @@ func (b *Board) apply(e centurion.Event, p Fact) {
 	}
 }
 
-// applyMerge follows where the work of the mission stands.
+// applyMerge tracks where the mission's work is.
 func (b *Board) applyMerge(e centurion.Event, p Fact) {
 	switch e.Type {
 	case centurion.EventMergeDone:
@@ -84,7 +84,7 @@ func (b *Board) applyMission(e centurion.Event, p Fact) {
 		}
 		b.Status = centurion.MissionStatus(cmp.Or(p.Status, string(centurion.MissionRunning)))
 		b.Ended, b.End, b.Reason = time.Time{}, nil, ""
-		b.Asks = slices.DeleteFunc(b.Asks, func(a *Ask) bool { return a.Type != "question" }) // these are asked anew
+		b.Asks = slices.DeleteFunc(b.Asks, func(a *Ask) bool { return a.Type != "question" }) // these are asked again
 		if e.Session != "" {
 			b.Session = e.Session
 			b.sessions[e.Session] = &b.Commander
@@ -149,7 +149,7 @@ func (b *Board) applyTask(e centurion.Event, p Fact) {
 	b.moveTask(t, e, p)
 }
 
-// StatusAfter is the state that an event puts a task into: the one it names, else the one its type stands for.
+// StatusAfter returns the state of a task after an event: the one it names, else the one implied by its type.
 func StatusAfter(e centurion.Event, p Fact, now centurion.TaskStatus) centurion.TaskStatus {
 	_, last, _ := strings.Cut(string(e.Type), ".")
 	for _, s := range []string{p.Status, last} {
@@ -199,8 +199,8 @@ func (b *Board) bind(t *Task, session string) {
 	b.sessions[session] = &t.Worker
 }
 
-// workerOf finds or makes what is known of an event's session. A session without a task is the Commander's if it is the
-// first of its kind, or has the address of the root.
+// workerOf finds or creates the worker of an event's session. A session without a task is the Commander's if it is the first such
+// session or has the root's address.
 func (b *Board) workerOf(e centurion.Event) *Worker {
 	if w := b.sessions[e.Session]; w != nil {
 		return w
@@ -268,10 +268,10 @@ func (b *Board) applyMessage(e centurion.Event, p Fact, w *Worker) {
 	}
 }
 
-// maxPartial bounds the line that streams: more of it than a screen is wide is never shown.
+// maxPartial limits the streaming line: more than a screen's width is never shown.
 const maxPartial = 400
 
-// stream takes a piece of text. Of reasoning, too, the newest line is what the worker does now.
+// stream takes a piece of text. The newest line counts as the worker's activity, even in reasoning.
 func (w *Worker) stream(p Fact) {
 	if p.Gap || p.Field == "progress" {
 		w.partial = ""
@@ -315,7 +315,7 @@ func (b *Board) applyAsk(e centurion.Event, p Fact) {
 		}
 		return
 	}
-	if p.By != "" { // answered in the same moment by a policy: it waits for nobody
+	if p.By != "" { // a policy answered it right away: it waits for no one
 		return
 	}
 	a := b.NewAsk(e, p)
@@ -326,7 +326,7 @@ func (b *Board) applyAsk(e centurion.Event, p Fact) {
 	b.Asks = append(b.Asks, a)
 }
 
-// NewAsk is the ask that an event tells of.
+// NewAsk returns the ask of an event.
 func (b *Board) NewAsk(e centurion.Event, p Fact) *Ask {
 	p.Type, _, _ = strings.Cut(string(e.Type), ".")
 	p.Session, p.Agent = e.Session, cmp.Or(text.Clean(p.Agent), b.AgentOf(e.Session, e.Task))

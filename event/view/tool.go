@@ -8,8 +8,7 @@ import (
 	"centurion/text"
 )
 
-// ToolLine says in one line what a tool call does: the tool and its title, or, before it has one, the argument that
-// tells most.
+// ToolLine describes a tool call in one line: the tool and its title or, before it has one, its most telling argument.
 func ToolLine(p Fact) string {
 	if p.Tool == "" {
 		return ""
@@ -17,10 +16,10 @@ func ToolLine(p Fact) string {
 	return strings.TrimSpace(text.Clean(p.Tool) + " " + cmp.Or(text.Clean(p.Title), ToolSubject(p.Tool, p.Input)))
 }
 
-// subjects are the arguments of tools that say what a call is about, best first.
+// subjects are the tool arguments that say what a call is about, best first.
 var subjects = [...]string{"command", "file_path", "filePath", "path", "pattern", "description", "title", "item", "task_id", "task", "summary"}
 
-// ToolSubject is the argument of a tool call that says most of what it is about.
+// ToolSubject returns the most telling argument of a tool call.
 func ToolSubject(tool string, input json.RawMessage) string {
 	var args map[string]any
 	if json.Unmarshal(input, &args) != nil {

@@ -1,6 +1,5 @@
-// Package view is how the readers of the journal see it: every fact is decoded into one type ([Fact]), and what follows from a mission's
-// facts into one state ([Board]), whoever shows it. It owns what of a fact is read, how forgivingly, and what it changes. It tells and
-// stores nothing.
+// Package view is how readers see the journal: it decodes every fact into one type ([Fact]) and folds a mission's facts into one state
+// ([Board]). It owns which fields of a fact are read, how leniently, and what they change. It publishes and stores nothing.
 package view
 
 import (
@@ -12,8 +11,8 @@ import (
 	"centurion/text"
 )
 
-// Fact is the union of what package event lets the data of events hold. One reader for all types keeps a view
-// working on a journal that another version of the program wrote: what is missing or of another form stays zero.
+// Fact is the union of the event data in package event. One reader for all types keeps a view working on journals of other versions of
+// the program: missing or malformed values stay zero.
 type Fact struct {
 	// Missions.
 	Goal      string          `json:"goal"`
@@ -71,9 +70,9 @@ type Fact struct {
 	Changed   int              `json:"changed"`
 	Message   string           `json:"message"`
 	Model     string           `json:"model"`
-	Calls     int              `json:"calls"` // of tools, that an answer asks for: these
+	Calls     int              `json:"calls"` // tool calls of an answer: these
 	ToolCalls []event.CallData `json:"tool_calls"`
-	Repaired  bool             `json:"repaired"` // an answer of before a crash
+	Repaired  bool             `json:"repaired"` // an answer from before a crash
 	Role      string           `json:"role"`
 	Origin    string           `json:"origin"`
 	Text      string           `json:"text"`
@@ -93,16 +92,16 @@ type Fact struct {
 	Gap    bool            `json:"gap"`
 	WaitMS int64           `json:"wait_ms"`
 
-	// What cut a task off, or sent it back.
+	// Why a task was cut off or sent back.
 	Cause    string `json:"cause"`
 	SilentMS int64  `json:"silent_ms"`
 	Last     string `json:"last"`
 	Refused  string `json:"refused"`
 
-	From string `json:"from"` // a model, of one that was changed
+	From string `json:"from"` // the previous model
 	To   string `json:"to"`
 
-	// What shortened a conversation, in estimated tokens of the next request.
+	// The shortening of a conversation, in estimated tokens of the next request.
 	Before int64 `json:"before"`
 	After  int64 `json:"after"`
 	ByHost bool  `json:"by_host"`
@@ -132,13 +131,13 @@ type Fact struct {
 	By         string         `json:"by"`
 }
 
-// Read decodes an event's data. A value of an unexpected form leaves its field zero and the others as they are.
+// Read decodes an event's data. A malformed value leaves its field zero and the others intact.
 func Read(e centurion.Event) Fact {
 	f, _ := Decode(e)
 	return f
 }
 
-// Decode is [Read] with the error that tells of a value of an unexpected form.
+// Decode is [Read] with an error for malformed values.
 func Decode(e centurion.Event) (f Fact, err error) {
 	if e.Type == centurion.EventDelta { // there are thousands of these
 		var d event.DeltaData
@@ -153,16 +152,16 @@ func Decode(e centurion.Event) (f Fact, err error) {
 	return f, err
 }
 
-// Duration returns how long the work took that the event tells of.
+// Duration returns how long the event's work took.
 func (f Fact) Duration() time.Duration { return text.Millis(f.DurationMS) }
 
-// Wait returns how long is waited before the next attempt or request.
+// Wait returns the wait before the next attempt or request.
 func (f Fact) Wait() time.Duration { return text.Millis(f.WaitMS) }
 
-// TaskStatus is the state of the task that the event tells of.
+// TaskStatus returns the state of the event's task.
 func (f Fact) TaskStatus() centurion.TaskStatus { return centurion.TaskStatus(f.Status) }
 
-// TaskError is the error of the task that the event tells of, and nil without one.
+// TaskError returns the error of the event's task, nil without one.
 func (f Fact) TaskError() *centurion.TaskError {
 	if f.Error.Text != "" || f.Error.TaskError == (centurion.TaskError{}) {
 		return nil
@@ -170,13 +169,13 @@ func (f Fact) TaskError() *centurion.TaskError {
 	return &f.Error.TaskError
 }
 
-// Options are those of a mission, or the choices of a question, which stand under the same key.
+// Options are those of a mission or the choices of a question, which share a key.
 type Options struct {
 	centurion.MissionOptions
 	Choices []string
 }
 
-// Choices are those of a question.
+// Choices returns those of a question.
 func (f Fact) Choices() []string {
 	if f.Options == nil {
 		return nil
@@ -192,10 +191,10 @@ func (o *Options) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &o.MissionOptions)
 }
 
-// Error is an error that is a text, or an object as a task has it.
+// Error is an error given as a text, or as an object like a task's.
 type Error struct {
 	centurion.TaskError
-	Text string // the message, of an error that is a text
+	Text string // the message, if the error is a text
 }
 
 // UnmarshalJSON reads either form.
