@@ -1,16 +1,16 @@
-// Package loop decides whether a mission whose root session is idle goes on. It is pure: facts in, a decision and its
-// reason out. It owns no clock and no mission, and it reads neither todo.md nor the store; whoever runs missions gathers
-// the facts, counts down, asks again when the countdown ends, and carries the decision out.
+// Package loop decides whether a mission with an idle root session continues. It is pure: facts in, a decision and its reason out. It
+// owns no clock and no mission, and reads neither todo.md nor the store; the caller gathers the facts, counts down, asks again when the
+// countdown ends, and carries out the decision.
 //
 // The first row that applies holds:
 //
 //	the mission has ended, is paused or blocked                    wait
 //	a limit of its budget is reached                               pause
 //	the root session's failure is being recovered                  wait
-//	a person has written, or has changed the plan, of which an     deliver
-//	  item can be started, and nobody stopped the turn
+//	a person has written, or has changed the plan with an item     deliver
+//	  ready to start, and the turn was not stopped
 //	a result waits that wakes at once (a failure, or it frees      deliver
-//	  an item), and nobody stopped the turn
+//	  an item), and the turn was not stopped
 //	tasks run or wait, a person is asked                           wait
 //	a person stopped the turn                                      wait if one is there to be asked, else pause
 //	results wait                                                   deliver
@@ -39,8 +39,8 @@ import (
 // The defaults of a [Policy].
 const (
 	DefaultCountdown   = 2 * time.Second // in which a person's message stops a continuation
-	DefaultNewApproach = 3               // rounds without progress after which a different approach is asked for
-	DefaultGiveUp      = 5               // rounds without progress after which the mission is blocked
+	DefaultNewApproach = 3               // rounds without progress before a different approach is demanded
+	DefaultGiveUp      = 5               // rounds without progress before the mission is blocked
 )
 
 // listed is how many open items a prompt or a question names.
@@ -53,7 +53,7 @@ type Policy struct {
 	GiveUp      int
 }
 
-// Counts are the marks of the todo items. An item with sub-items does not count, its sub-items do.
+// Counts are the marks of the todo items. An item with sub-items does not count; its sub-items do.
 type Counts struct {
 	Open, Running, Done, Cancelled, Blocked int
 }
@@ -64,38 +64,38 @@ func (c Counts) Total() int { return c.Open + c.Running + c.Done + c.Cancelled +
 // Left returns the number of items that are neither done nor cancelled.
 func (c Counts) Left() int { return c.Open + c.Running + c.Blocked }
 
-// Facts is what is known about a mission whose root session is idle.
+// Facts is what is known about a mission with an idle root session.
 type Facts struct {
 	Status       centurion.MissionStatus
 	HasTodo      bool   // the file exists
-	EverHadItems bool   // it has held items at some time of this mission
+	EverHadItems bool   // it has had items at some point in this mission
 	TodoError    string // why the file cannot be read; empty if it can
 	Counts       Counts
-	Runnable     []string // ids of the open items that could be worked on now
+	Runnable     []string // ids of the open items that could be started now
 	Next         []string // "T1 title" of the open items in file order, at least the first five
-	Stuck        []string // "T1 title" of the items that are blocked or wait for such, at least the first five
+	Stuck        []string // "T1 title" of the items that are blocked or wait for blocked ones, at least the first five
 
 	RunningTasks      int
-	WaitingTasks      int  // queued, or waiting for something that will come: a slot, a retry time, a predecessor at work
-	HeldTasks         int  // of the waiting tasks, those that wait for an item that nobody works on
-	PendingDeliveries int  // results that the root session has not been told
+	WaitingTasks      int  // queued, or waiting for something that will come: a slot, a retry time, a running predecessor
+	HeldTasks         int  // waiting tasks whose awaited item has no worker
+	PendingDeliveries int  // results not yet delivered to the root session
 	WakingDeliveries  int  // of these, failures and results that free a waiting item
 	OpenAsks          int  // permissions and questions that wait for a person
-	Messages          int  // messages of a person that the root session has not been told
-	Edited            bool // a person has changed the plan and the root session has not been told
+	Messages          int  // messages of a person not yet delivered to the root session
+	Edited            bool // a person has changed the plan, and the root session does not know yet
 
 	Recovering            bool   // a failure of the root session is being recovered
 	Aborted               bool   // a person stopped the turn
-	Attended              bool   // a person is there who can be asked
+	Attended              bool   // a person is available for questions
 	FinishedText          bool   // the root session ended with text and without calls
 	Said                  string // that text; empty if it did not end so
 	Claimed               bool   // mission_complete was called
-	ChecksPending         bool   // final checks have not been run on the work as it is
-	Verified              int    // final checks that passed on the work as it is
-	Bare                  bool   // nothing shows what was done, and the root session was not asked about that yet
-	RoundsWithoutProgress int    // continuations in a row after which the todo list and the files stayed as they were
-	PlanOnly              bool   // only the plan was asked for
-	Alone                 bool   // one agent answers a person: there is neither plan nor proof, and the end of its turn is the end
+	ChecksPending         bool   // the final checks have not run on the current work
+	Verified              int    // final checks that passed on the current work
+	Bare                  bool   // nothing shows what was done, and the root session has not been asked about it yet
+	RoundsWithoutProgress int    // consecutive continuations without a change to the todo list or the files
+	PlanOnly              bool   // only the plan was requested
+	Alone                 bool   // one agent answers a person: no plan, no proof, and the end of its turn is the end
 	Proof                 bool   // the person wants proof
 	Budget                bool   // a limit is reached
 }
@@ -105,27 +105,27 @@ type Action string
 
 // The actions.
 const (
-	Wait     Action = "wait"     // something that is under way will ask again when it ends
-	Deliver  Action = "deliver"  // wake the root session with the results that wait
-	Continue Action = "continue" // after the countdown, if the facts are still the same, prompt the root session
+	Wait     Action = "wait"     // something under way will ask again when it ends
+	Deliver  Action = "deliver"  // wake the root session with the waiting results
+	Continue Action = "continue" // after the countdown, if the facts are unchanged, prompt the root session
 	Verify   Action = "verify"   // run the final checks, then ask again
 	Complete Action = "complete" // the mission is done
 	Block    Action = "block"    // stop with a question for a person
-	Pause    Action = "pause"    // stop; a resume goes on
+	Pause    Action = "pause"    // stop; a resume continues
 )
 
-// Decision is what to do, and why.
+// Decision is an action and its reason.
 type Decision struct {
 	Action   Action
 	After    time.Duration // of Continue: the countdown
 	Prompt   string        // of Continue
 	Question string        // of Block; never empty there
-	Asks     bool          // of Block: the question is the agent's own, which ended its turn with it
-	Bare     bool          // of Continue: it asks for what shows that the goal is reached, which is done once
+	Asks     bool          // of Block: the agent itself asked it at the end of its turn
+	Bare     bool          // of Continue: it asks for evidence that the goal is reached, which happens once
 	Reason   string        // for people, one line; never empty
 }
 
-// Decide says what to do with the mission. It knows an answer for all facts.
+// Decide decides about the mission. It has an answer for all facts.
 func (p Policy) Decide(f Facts) Decision {
 	p.Countdown = cmp.Or(p.Countdown, DefaultCountdown)
 	p.NewApproach = cmp.Or(p.NewApproach, DefaultNewApproach)
@@ -161,7 +161,7 @@ func (p Policy) Decide(f Facts) Decision {
 	return p.finish(f, "every item is done or cancelled")
 }
 
-// underWay decides while something other than the todo list does.
+// underWay decides while anything other than the todo list determines the outcome.
 func underWay(f Facts) (Decision, bool) {
 	busy := f.RunningTasks > 0 || f.WaitingTasks > f.HeldTasks
 	switch {
@@ -203,7 +203,7 @@ func (p Policy) plan(f Facts) Decision {
 		Prompt: "The plan is still missing: write it with update_todo, one item for each piece of work, then end your turn. Start no work."}
 }
 
-// stuck blocks a mission whose items wait for somebody else. What its agent has said last tells the person why.
+// stuck blocks a mission whose items wait for others. Its agent's last words tell the person why.
 func stuck(f Facts) Decision {
 	names := f.Stuck
 	if len(names) == 0 {
@@ -224,7 +224,7 @@ func stuck(f Facts) Decision {
 // asks reports whether the root session ended its turn with a question and did not call mission_complete.
 func (f Facts) asks() bool { return f.FinishedText && !f.Claimed && Asks(f.Said) }
 
-// Asks reports whether a text ends in a question, or in one and the list of its choices.
+// Asks reports whether a text ends in a question, possibly followed by a list of choices.
 func Asks(text string) bool {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for _, l := range slices.Backward(lines) {
@@ -239,11 +239,11 @@ func Asks(text string) bool {
 	return false
 }
 
-// choice is a line that lists one of several.
+// choice matches a line that lists one of several choices.
 var choice = regexp.MustCompile(`^([-*+•]|\(?\w{1,2}[.):])\s`)
 
-// asked is for a turn that ended with a question where nothing else is left. Many a last word asks only whether there is more to
-// do: so the agent is asked once, and a person if it asks again.
+// asked handles a turn that ended with a question and left nothing else to do. Many last words only ask whether there is more to do, so
+// the agent is asked once, and a person if it asks again.
 func (p Policy) asked(f Facts) Decision {
 	if f.RoundsWithoutProgress > 0 {
 		d := block("the agent asks a question", strings.TrimSpace(f.Said))
@@ -279,7 +279,7 @@ func (p Policy) proceed(f Facts) Decision {
 	return Decision{Action: Continue, After: p.Countdown, Reason: centurion.Count(left, "item") + " open", Prompt: p.prompt(f, left)}
 }
 
-// prompt is what the root session is told. It is short: the session has the plan and its history.
+// prompt returns the prompt for the root session. It is short, since the session has the plan and its history.
 func (p Policy) prompt(f Facts, left int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The mission is not finished: %s open.\n%s\n", centurion.Count(left, "item"), list(f.Next, left, "\n"))
@@ -300,12 +300,12 @@ func (p Policy) prompt(f Facts, left int) string {
 	return b.String()
 }
 
-// BareWord asks a mission's own agent for something that shows that the goal is reached.
+// BareWord asks a mission's own agent for evidence that the goal is reached.
 const BareWord = "Nothing shows that the goal is reached: no check has passed that could tell. If a command can show it, call mission_complete " +
 	"with that command as `verify`: the host runs it. If something is left to do, do it. If the goal needs no check, as a question does, " +
 	"end with your answer once more and say why none is needed."
 
-// finish runs what checks there are before the mission is complete.
+// finish runs the available checks before the mission is complete.
 func (p Policy) finish(f Facts, why string) Decision {
 	if why != "" {
 		why += "; "
