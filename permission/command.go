@@ -9,7 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// command looks at one simple command: it records it, and whatever it would run in turn.
+// command analyses a simple command: it records it and whatever it would run.
 func (a *analyzer) command(args []arg, src string) {
 	if len(args) == 0 {
 		return
@@ -47,8 +47,8 @@ func (a *analyzer) command(args []arg, src string) {
 	}
 }
 
-// runs follows what a command runs in turn. It reports whether the command itself is recorded as well: a wrapper such
-// as timeout is only another way to write what it wraps.
+// runs follows what a command runs. It reports whether the command itself is recorded too: a wrapper such as timeout is only another
+// way to write what it wraps.
 func (a *analyzer) runs(name string, args []arg, u *unit) bool {
 	switch {
 	case isShell(name):
@@ -162,7 +162,7 @@ func (a *analyzer) shell(args []arg, u *unit) {
 	}
 }
 
-// stdin follows a script on a shell's standard input, where the text tells it.
+// stdin follows a script on a shell's standard input if the text contains it.
 func (a *analyzer) stdin(u *unit) {
 	for _, r := range a.redirs {
 		w := r.Hdoc
@@ -189,7 +189,7 @@ func (a *analyzer) eval(args []arg, u *unit) {
 	a.code(arg{match: " " + matchArgs(rest), guess: guessArgs(rest), show: showArgs(rest)}, u)
 }
 
-// find follows -exec and its like.
+// find follows -exec and the like.
 func (a *analyzer) find(args []arg) {
 	for i, w := range args {
 		switch w.match {
@@ -207,7 +207,7 @@ func (a *analyzer) find(args []arg) {
 	}
 }
 
-// git follows what git runs for others: aliases, bisect, submodules, rebase.
+// git follows commands that git runs: aliases, bisect, submodules, rebase.
 func (a *analyzer) git(args []arg, u *unit) {
 	rest := args[1:]
 	for len(rest) > 0 && rest[0].flag() {
@@ -263,7 +263,7 @@ func (a *analyzer) guessScript(text string) {
 	}
 }
 
-// interpreter looks at python -c and its like: code that no rule for shell commands can see into.
+// interpreter handles python -c and the like: code that rules for shell commands cannot see into.
 func (a *analyzer) interpreter(name string, args []arg, u *unit) {
 	inline := interpreter(name)
 	rest := args[1:]
@@ -299,7 +299,7 @@ func (a *analyzer) interpreter(name string, args []arg, u *unit) {
 	}
 }
 
-// seedCode keeps the quoted strings inside a program's code for a second look.
+// seedCode keeps the quoted strings in a program's code for a second look.
 func (a *analyzer) seedCode(args []arg) {
 	for _, w := range args {
 		for _, quote := range []string{`"`, `'`, "`"} {
@@ -354,8 +354,8 @@ func (a *analyzer) wrapper(w wrapper, args []arg, u *unit) bool {
 	return false
 }
 
-// wrapped returns what a wrapper runs: its arguments without options, variables and operands of its own. Code among its
-// options is looked at.
+// wrapped returns the command that a wrapper runs: its arguments without options, variables and its own operands. It follows code among
+// the options.
 func (a *analyzer) wrapped(w wrapper, rest []arg, u *unit) []arg {
 	for len(rest) > 0 && rest[0].flag() {
 		f := rest[0].match
@@ -392,14 +392,14 @@ func (a *analyzer) wrapped(w wrapper, rest []arg, u *unit) []arg {
 	return rest
 }
 
-// operands records the paths among a command's arguments. Skip holds the indexes of arguments that are no paths.
+// operands records the paths among a command's arguments. skip has the indexes of arguments that are not paths.
 func (a *analyzer) operands(args []arg, skip []int) {
 	for i, w := range args {
 		if slices.Contains(skip, i) || w.match == "" || strings.Contains(w.match, "://") {
 			continue
 		}
 		text := w.match
-		if w.dynamic() { // $X/../../etc: only what is known of it counts
+		if w.dynamic() { // $X/../../etc: only the known parts count
 			if strings.HasPrefix(text, "/") || strings.Contains(text, "../") {
 				a.touch(strings.ReplaceAll(text, unknown, "x"))
 			}
@@ -422,7 +422,7 @@ func (a *analyzer) operands(args []arg, skip []int) {
 	}
 }
 
-// paths records a word that may be a path, or several with : , or = between them.
+// paths records a word that may be a path, or several joined by : , or =.
 func (a *analyzer) paths(w arg) {
 	a.touch(w.match)
 	a.read(w)
@@ -456,7 +456,7 @@ func joinArgs(args []arg, f func(arg) string) string {
 	return strings.Join(words, " ")
 }
 
-// programName is the program that a command's first word runs: without directory, and on Windows without extension.
+// programName returns the program of a command's first word: without directory, and on Windows without extension.
 func programName(word string) string {
 	name := path.Base(slash(word))
 	if windows {
@@ -473,8 +473,8 @@ func systemProgram(word string) bool {
 	return false
 }
 
-// variants are other ways to say a command, for deny rules: as it is written, without the program's directory, without
-// the options that stand before the first operand (git -c a=b push), and with unknown parts left out.
+// variants are other spellings of a command, for deny rules: as written, without the program's directory, without the options before
+// the first operand (git -c a=b push), and without unknown parts.
 func variants(name string, args []arg, src string) []string {
 	rest := args[1:]
 	out := []string{src, strings.TrimSpace(name + " " + matchArgs(rest))}

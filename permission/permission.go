@@ -1,19 +1,17 @@
-// Package permission decides what an agent may do. It owns the rules, in OpenCode's form, the built-in defaults, and the
-// analysis of shell scripts that lets a rule for "rm *" find rm wherever it stands. It is pure: it opens no file, runs
-// nothing and asks nobody; carrying a decision out, and asking a person, is its caller's work.
+// Package permission decides what an agent may do. It owns the rules, in OpenCode's format, the built-in defaults, and the analysis of
+// shell scripts that lets a rule for "rm *" find rm anywhere. It is pure: it opens no file, runs nothing and asks no one; carrying out
+// a decision, and asking a person, is up to the caller.
 //
 // # How a decision is made
 //
-// Rules come in levels: the built-in defaults, the person's own configuration, the project's, the agent's, and what a
-// person has approved with "always". Inside a level the last rule that matches is the level's word, as OpenCode has it.
-// Levels are read in order and a later word replaces an earlier one, with one exception: a deny stays. No later level
-// lifts it, so that nothing a repository ships can undo what a person has forbidden, and a deny beats an ask, which
-// beats an allow. Rules from one hand that are meant to refine each other therefore belong in one level. Where no rule
-// matches the answer is ask. Where one access has several patterns, the strictest answer counts.
+// Rules come in levels: the built-in defaults, the person's own configuration, the project's, the agent's, and what a person has
+// approved with "always". Within a level the last matching rule decides, as in OpenCode. Levels are read in order and a later decision
+// replaces an earlier one, except that a deny stays: no later level lifts it, so nothing in a repository can undo what a person has
+// forbidden. Rules that refine each other therefore belong in one level. If no rule matches, the answer is ask. If an access has
+// several patterns, the strictest answer counts: a deny beats an ask, which beats an allow.
 //
-// A pattern is matched against the whole of a path or command: * stands for any run of characters, also of slashes, ?
-// for one character, and a final " *" also matches nothing at all, so that "git push *" covers a bare "git push".
-// Letters match without case on Windows and macOS, where file names do.
+// A pattern must match all of a path or command: * stands for any characters, including slashes, ? for one character, and a final " *"
+// also for nothing, so that "git push *" covers a bare "git push". Case is ignored on Windows and macOS, as in file names.
 package permission
 
 import (
@@ -31,9 +29,9 @@ import (
 // Action is what happens to an access.
 type Action string
 
-// The actions, from the mildest to the strictest.
+// The actions, from mildest to strictest.
 const (
-	Allow Action = "allow" // it goes on
+	Allow Action = "allow" // it is allowed
 	Ask   Action = "ask"   // a person is asked
 	Deny  Action = "deny"  // it is refused
 )
@@ -49,11 +47,11 @@ func (a Action) rank() int {
 	return 1
 }
 
-// DefaultLevel is the name of the level that holds [Defaults]. Only what this level decides is refined by the analysis
-// of a shell script: a rule that a person wrote is taken at its word.
+// DefaultLevel is the name of the level with [Defaults]. The analysis of a shell script refines only the decisions of this level: rules
+// written by a person are taken literally.
 const DefaultLevel = "default"
 
-// Rule is one line of a permission configuration. Permission is a name such as read, edit or bash, and may be a pattern.
+// Rule is one line of a permission configuration. Permission is a name such as read, edit or bash, possibly a pattern.
 type Rule struct {
 	Permission string `json:"permission"`
 	Pattern    string `json:"pattern"`
@@ -65,17 +63,17 @@ func (r Rule) String() string { return fmt.Sprintf("%s %q: %s", r.Permission, r.
 
 // Level is a list of rules from one place.
 type Level struct {
-	Name      string // where the rules stand, for people: "default", "~/.config/opencode/opencode.json", "agent reviewer"
+	Name      string // the origin of the rules, for people: "default", "~/.config/opencode/opencode.json", "agent reviewer"
 	Rules     []Rule
-	Untrusted bool // its rules may only make a decision stricter: a project's file before a person trusts it
+	Untrusted bool // its rules may only make a decision stricter: a project's file that no person has trusted yet
 }
 
 // Decision is the answer for one access.
 type Decision struct {
 	Action Action
 	Rule   Rule   // the rule that decided; zero if none did
-	Level  string // where that rule stands; "" if none did
-	Reason string // in plain words, for the model and the person: which rule, where it stands, what would change it
+	Level  string // the level of that rule; "" if none did
+	Reason string // for the model and the person: the rule, where it is, and what would change it
 }
 
 // stricter returns the stricter of two decisions, d if they are equally strict.
@@ -86,9 +84,9 @@ func (d Decision) stricter(e Decision) Decision {
 	return d
 }
 
-// ParseRules reads the value of a "permission" key: an action for everything, or an object of permissions, each with an
-// action or an object of patterns and their actions. The rules come in the file's order, because the last match wins.
-// Empty input and null are no rules. Errors are [centurion.KindConfig], name the key and offer the nearest action.
+// ParseRules reads the value of a "permission" key: an action for everything, or an object of permissions, each with an action or an
+// object of patterns with actions. The rules keep the file's order, because the last match wins. Empty input and null mean no rules.
+// Errors are [centurion.KindConfig], name the key and suggest the nearest action.
 func ParseRules(raw json.RawMessage) ([]Rule, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, nil
@@ -114,7 +112,7 @@ func (p *ruleParser) top() error {
 	})
 }
 
-// value reads an action, or an object whose keys are handed to each; with each nil they are patterns of permission.
+// value reads an action, or an object whose keys are passed to each; if each is nil they are patterns of permission.
 func (p *ruleParser) value(key, permission string, each func(string) error) error {
 	tok, err := p.dec.Token()
 	if err != nil {
@@ -218,7 +216,7 @@ func expandHome(p, home string) string {
 	return p
 }
 
-// Match reports whether s as a whole matches pattern; see the package comment for what a pattern means.
+// Match reports whether all of s matches pattern; see the package comment for patterns.
 func Match(pattern, s string) bool {
 	if foldCase {
 		pattern, s = strings.ToLower(pattern), strings.ToLower(s)
@@ -234,7 +232,7 @@ const (
 	foldCase = windows || runtime.GOOS == "darwin"
 )
 
-// glob matches in O(len(pattern) · len(s)): on a mismatch only the last star is tried again.
+// glob matches in O(len(pattern) · len(s)): on a mismatch it retries only the last star.
 func glob(pattern, s string) bool {
 	p, r := []rune(pattern), []rune(s)
 	star, retry := -1, 0
@@ -260,8 +258,8 @@ func glob(pattern, s string) bool {
 	return i == len(p)
 }
 
-// Decide answers an access of the given permission. Several patterns are decided one by one and the strictest answer
-// counts; no pattern at all counts as one that only "*" matches.
+// Decide answers an access of the given permission. Each pattern is decided on its own and the strictest answer counts; without
+// patterns only "*" matches.
 func Decide(levels []Level, permission string, patterns []string) Decision {
 	if len(patterns) == 0 {
 		patterns = []string{""}
@@ -281,7 +279,7 @@ func decideOne(levels []Level, permission, pattern string) Decision {
 			if !Match(r.Permission, permission) || !Match(r.Pattern, pattern) {
 				continue
 			}
-			// What the defaults ask, a shell script's analysis may allow; a file that asks means it.
+			// The analysis of a shell script may allow what the defaults ask about, but not what a file asks about.
 			byDefault := d.Level == "" || d.Level == DefaultLevel
 			if !l.Untrusted || r.Action.rank() > d.Action.rank() || r.Action == Ask && d.Action == Ask && byDefault {
 				d = Decision{Action: r.Action, Rule: r, Level: l.Name}
@@ -296,8 +294,8 @@ func decideOne(levels []Level, permission, pattern string) Decision {
 	return d
 }
 
-// Widens returns those of the rules that would make a decision milder if they came after the levels, which an untrusted level
-// cannot do. A pattern is compared as it is written.
+// Widens returns the rules that would make a decision milder if they came after the levels, which an untrusted level cannot do.
+// Patterns are compared literally.
 func Widens(levels []Level, rules []Rule) []Rule {
 	var out []Rule
 	for _, r := range rules {
@@ -314,7 +312,7 @@ func Widens(levels []Level, rules []Rule) []Rule {
 	return out
 }
 
-// reason says in plain words why, and what would change it.
+// reason explains a decision and what would change it.
 func reason(d Decision, permission, pattern string) string {
 	what := permission
 	if pattern != "" {
@@ -332,11 +330,10 @@ func reason(d Decision, permission, pattern string) string {
 	return fmt.Sprintf("%s is allowed by the rule %s in %s", what, d.Rule, d.Level)
 }
 
-// clip keeps a reason readable when a script is long: it is one line for a person.
+// clip shortens a script to a readable line.
 func clip(s string) string { return centurion.Clip(s, 200) }
 
-// secretPatterns name files that usually hold secrets, as rules match them: anywhere in the tree. The last three are
-// examples without secrets.
+// secretRules ask about files that usually hold secrets, anywhere in the tree. The last three patterns are examples without secrets.
 func secretRules() []Rule {
 	var rules []Rule
 	for _, p := range []string{"*.env", "*.env.*", "*.envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx",
@@ -364,9 +361,9 @@ func Secret(name string) bool {
 	return secret
 }
 
-// Defaults returns the built-in rules: inside the project everything may be read and edited, but files that usually hold
-// secrets ask before they are read, and so does everything outside, the network, and a call repeated again and again.
-// Shell commands ask, or are allowed when the child is confined; [DecideShell] refines that by what a script does.
+// Defaults returns the built-in rules: everything in the project may be read and edited, but reading files that usually hold secrets
+// asks first, as do everything outside, the network, and endlessly repeated calls. Shell commands ask, or are allowed if the child is
+// confined; [DecideShell] refines that by what a script does.
 func Defaults(confined bool) []Rule {
 	bash := Ask
 	if confined {

@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// steers reports whether a variable decides which programs run, or what they run on the side.
+// steers reports whether a variable influences which programs run, or what else they run.
 func steers(name string) bool {
 	for _, p := range []string{"LD_", "DYLD_", "GIT_", "BASH_", "PYTHON", "PERL", "RUBY", "NODE_", "npm_config_", "XDG_", "DOTNET_", "JAVA_", "_JAVA_"} {
 		if strings.HasPrefix(name, p) && name != "PYTHONDONTWRITEBYTECODE" && name != "PYTHONUNBUFFERED" && name != "NODE_ENV" {
@@ -23,7 +23,7 @@ func steers(name string) bool {
 	return false
 }
 
-// plainVariable reports whether giving a variable a value can do no more than fill it.
+// plainVariable reports whether assigning a variable has no side effects.
 func plainVariable(name string) bool {
 	switch name {
 	case "LANG", "TZ", "CI", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "DEBUG", "TERM", "NODE_ENV", "CGO_ENABLED", "GOOS", "GOARCH":
@@ -40,8 +40,8 @@ func isShell(name string) bool {
 	return false
 }
 
-// interpreter returns the letters of the options that take code, "program" for those whose first operand is code, and
-// "" for what is no interpreter.
+// interpreter returns the letters of the options that take code, "program" if the first operand is code, and "" if name is not an
+// interpreter.
 func interpreter(name string) string {
 	if base := strings.TrimRight(name, "0123456789."); base != "" {
 		name = base
@@ -69,13 +69,13 @@ func interpreter(name string) string {
 type wrapper struct {
 	values     string   // single-letter options that take a value
 	longs      []string // long options that take a value in the next word
-	skip       int      // operands of its own before the command
+	skip       int      // its own operands before the command
 	plain      bool     // it changes nothing about the command: a rule for the command is enough
-	assigns    bool     // NAME=value may stand before the command
+	assigns    bool     // NAME=value may precede the command
 	joined     bool     // the arguments are joined to a script
 	script     string   // an option whose value is a script
 	longScript string
-	why        string // why what it runs does not plainly only read; "" keeps the command's own answer
+	why        string // why its command is not plainly read-only; "" keeps the command's own answer
 }
 
 var wrappers = map[string]wrapper{
@@ -166,7 +166,7 @@ func usesNetwork(name string, args []arg) (network, push bool) {
 	return false, false
 }
 
-// patternOperands returns the indexes, in args[1:], of operands that are patterns or code and no paths.
+// patternOperands returns the indexes, in args[1:], of operands that are patterns or code, not paths.
 func patternOperands(name string, args []arg) []int {
 	var out []int
 	rest := args[1:]
@@ -213,11 +213,11 @@ func takesValue(f string) bool {
 	return slices.Contains([]string{"-A", "-B", "-C", "-m", "-g", "-t", "-T", "--glob", "--type", "--include", "--max-count", "-F", "-v"}, f) && f != "-F" && f != "-v"
 }
 
-// twoWords are programs whose second word says what they do, so that "always" covers only that.
+// twoWords are programs whose second word says what they do, so "always" covers only that.
 var twoWords = []string{"git", "go", "npm", "pnpm", "yarn", "bun", "cargo", "docker", "podman", "kubectl", "make", "gh", "pip", "pip3", "uv",
 	"poetry", "dotnet", "mvn", "gradle", "deno", "terraform", "helm", "brew", "apt", "apt-get", "systemctl", "just", "task", "mix", "rake", "bundle"}
 
-// alwaysPattern returns the pattern that an "always" would allow: the program, its subcommand, and any arguments.
+// alwaysPattern returns the pattern that "always" would allow: the program, its subcommand, and any arguments.
 func alwaysPattern(name string, args []arg) string {
 	if isShell(name) || interpreter(name) != "" && interpreter(name) != "program" || args[0].dynamic() || strings.ContainsAny(args[0].match, "*?") {
 		text := matchArgs(args)

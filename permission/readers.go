@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// readers are programs that only read, with the options that make them do more. Letters are single-letter options,
-// words long ones, also when they are cut short as GNU programs allow, and all of a family with a final star. List says that file names from a listing may be
-// given to it: it has no dangerous option that a file name could be taken for.
+// reader describes a program that only reads, and the options that make it do more. letters are single-letter options; words are long
+// ones, including GNU abbreviations, or families with a final star. list means that file names from a listing are safe as arguments: no
+// dangerous option looks like a file name.
 type reader struct {
 	letters string
 	words   []string
 	list    bool
 	inert   bool // its arguments are text, not paths
-	max     int  // operands it may have; more would be written to; 0 means any number
+	max     int  // maximum operands, since more would be written to; 0 means any number
 }
 
 var readers = map[string]reader{
@@ -37,7 +37,7 @@ var readers = map[string]reader{
 
 func inert(name string) bool { return readers[name].inert }
 
-// whyNotReadOnly says why a command does not plainly only read, or "".
+// whyNotReadOnly says why a command is not plainly read-only, or returns "".
 func whyNotReadOnly(name string, args []arg) string {
 	rest := args[1:]
 	switch name {
@@ -159,7 +159,7 @@ func whyGit(rest []arg) string {
 	if !ok {
 		return fmt.Sprintf("git %s is not on the list of git commands that only read", strings.ReplaceAll(sub, unknown, "…"))
 	}
-	only := func(allowed ...string) string { // its first word decides, and it must have one unless "" is allowed
+	only := func(allowed ...string) string { // its first word decides, and is required unless "" is allowed
 		first := ""
 		if len(rest) > 0 {
 			first = rest[0].match

@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// Shell is what a script does, as far as its text tells. The analysis is lexical: it does not see where a symbolic link
-// leads, what a program or a script file does once it runs, or that a recursive search comes across a hidden file.
+// Shell is what a script does, as far as its text shows. The analysis is lexical: it does not follow symbolic links, and does not see
+// what a program or script file does when run, or that a recursive search finds a hidden file.
 type Shell struct {
-	Commands []string // every simple command found anywhere in it, as text without quotes, for rule matching
-	Always   []string // the patterns that "always" would allow from then on: "go test *"; none if only "once" makes sense
-	Paths    []string // the paths outside that "always" would allow as well, as patterns of external_directory; none where Always does not do
+	Commands []string // every simple command anywhere in it, as text without quotes, for rule matching
+	Always   []string // the patterns that "always" would allow: "go test *"; none if only "once" makes sense
+	Paths    []string // the outside paths that "always" would allow too, as patterns of external_directory; none without Always
 	ReadOnly bool     // it plainly only reads, inside the directory, and no file that usually holds secrets
 	Outside  []string // absolute paths outside the directory that it touches, or ~user
 	Network  bool     // it uses the network
 	Push     bool     // it publishes something: git push, npm publish
 	Err      error    // it cannot be parsed
-	Why      string   // why it is not ReadOnly, in plain words; "" if it is
+	Why      string   // why it is not ReadOnly; "" if it is
 }
 
-// ParseShell analyses a shell script that would run in dir, an absolute path, with the home directory home. It is read
-// as bash; where dash or the sh of another system would read it differently, the command counts as not known.
+// ParseShell analyses a shell script for execution in dir, an absolute path, with the home directory home. It is parsed as bash; a
+// command that dash or another system's sh would read differently counts as unknown.
 func ParseShell(script, dir, home string) Shell {
 	a := analyze(script, dir, home)
 	s := Shell{Outside: a.outside, Err: a.err}
@@ -59,8 +59,8 @@ func ParseShell(script, dir, home string) Shell {
 	return s
 }
 
-// beyond lists the paths outside as patterns for an "always": of a file that is written to the directory that it lies in, as for the tools
-// that write files, of all others only what is named.
+// beyond lists the outside paths as patterns for "always": for a written file its directory, as for the tools that write files, and
+// otherwise only the named path.
 func (a *analyzer) beyond() (out []string) {
 	for _, p := range a.outside {
 		if strings.ContainsAny(p, "*?~"+unknown) {
@@ -88,7 +88,7 @@ func analyze(script, dir, home string) analysis {
 		a.units = nil
 		a.seeds = append(a.seeds, script)
 		a.add(unit{match: unknown, show: script, alts: []string{script}, opaque: true, why: "it cannot be parsed: " + err.Error()})
-		for line := range strings.Lines(script[:min(len(script), maxText)]) { // what can be read of it may still be denied
+		for line := range strings.Lines(script[:min(len(script), maxText)]) { // the readable part may still be denied
 			a.guessScript(line)
 		}
 		return analysis{a, err}
@@ -99,13 +99,13 @@ func analyze(script, dir, home string) analysis {
 	return analysis{a, nil}
 }
 
-// DecideShell answers a bash access: the strictest answer for anything that the script does.
+// DecideShell answers a bash access: the strictest answer for anything the script does.
 //
-// Every simple command, wherever it stands and however it is disguised, is matched against the rules for bash. What the
-// default level decides is refined: a command that plainly only reads is allowed, and so is, when the child is confined,
-// every other that neither uses the network nor hides what it runs. A command that is not known before it runs asks,
-// unless the rule that allows it allows everything and no rule denies or asks for anything it could turn out to be.
-// Paths outside the directory are decided as external_directory, files that are read or written to as read and edit.
+// Every simple command, wherever it is and however it is disguised, is matched against the rules for bash. Decisions of the default
+// level are refined: a command that plainly only reads is allowed and, if the child is confined, so is any other that neither uses the
+// network nor hides what it runs. A command that is unknown before it runs asks, unless its rule allows everything and no rule denies
+// or asks for anything it could turn out to be. Paths outside the directory are decided as external_directory, and files that are read
+// or written as read and edit.
 func DecideShell(levels []Level, script, dir, home string, confined bool) Decision {
 	levels = expandLevels(levels, home)
 	a := analyze(script, dir, home)
@@ -169,7 +169,7 @@ func (u unit) decide(levels []Level, confined bool) Decision {
 	return doubt(levels, d, "bash", unknown, u.show)
 }
 
-// refine turns the default level's word into an answer for what the command does.
+// refine turns the default level's decision into an answer for what the command does.
 func (u unit) refine(d Decision, confined bool) Decision {
 	if d.Action == Deny {
 		return d
@@ -192,7 +192,7 @@ func (u unit) refine(d Decision, confined bool) Decision {
 	return d
 }
 
-// decideText is [Decide] for one text that may hold unknown parts.
+// decideText is [Decide] for one text that may have unknown parts.
 func decideText(levels []Level, permission, text, show string) Decision {
 	d := decideOne(levels, permission, text)
 	if d.Level != "" {
@@ -203,15 +203,15 @@ func decideText(levels []Level, permission, text, show string) Decision {
 	return doubt(levels, d, permission, text, show)
 }
 
-// doubt turns an allow for a text with unknown parts into an ask if a rule would deny or ask for something that the text
-// could turn out to be.
+// doubt turns an allow for a text with unknown parts into an ask if a rule would deny or ask for something the text could turn out to
+// be.
 func doubt(levels []Level, d Decision, permission, text, show string) Decision {
 	if d.Action != Allow || !strings.Contains(text, unknown) {
 		return d
 	}
 	for _, l := range levels {
 		if l.Name == DefaultLevel {
-			continue // what it asks for has been lifted by the rule that allows
+			continue // the allowing rule has lifted this ask
 		}
 		for i := len(l.Rules) - 1; i >= 0; i-- {
 			r := l.Rules[i]
@@ -232,7 +232,7 @@ func doubt(levels []Level, d Decision, permission, text, show string) Decision {
 	return d
 }
 
-// couldMatch reports whether some value of the unknown parts of text would make pattern match.
+// couldMatch reports whether pattern matches for some value of the unknown parts of text.
 func couldMatch(pattern, text string) bool {
 	if head, ok := strings.CutSuffix(pattern, " *"); ok && couldMatch(head, text) {
 		return true

@@ -11,44 +11,44 @@ import (
 )
 
 const (
-	maxWraps = 32       // programs that run programs that run programs: env nice timeout …
+	maxWraps = 32       // programs that run programs: env nice timeout …
 	maxDepth = 8        // scripts inside scripts: sh -c "sh -c …"
-	maxUnits = 4000     // simple commands of one script; what is beyond them is not known
-	maxWork  = 20_000   // commands looked at, which are more than those that are found: each value of a variable counts
-	maxText  = 64 << 10 // bytes of a script; the parser recurses, and no person reads a longer one before they answer
+	maxUnits = 4000     // simple commands of one script; any more are unknown
+	maxWork  = 20_000   // commands analysed, more than those found: each value of a variable counts
+	maxText  = 64 << 10 // bytes of a script; the parser recurses, and no person reads a longer one before answering
 )
 
-// unit is one thing a script does that rules speak of: a simple command, wherever it stands.
+// unit is one action of a script that rules apply to: a simple command, wherever it is.
 type unit struct {
-	match   string   // what allow rules must match: the command without quotes
+	match   string   // the text that allow rules match: the command without quotes
 	show    string   // the same for people
-	alts    []string // other ways to say it, which only deny and ask rules see
-	guessed bool     // it is not known to run, only held by the script as text: only a deny counts
-	why     string   // why it does not plainly only read; "" if it does
-	opaque  bool     // what it runs is not known
+	alts    []string // other spellings, seen only by deny and ask rules
+	guessed bool     // only found as text in the script, not known to run: only a deny counts
+	why     string   // why it is not plainly read-only; "" if it is
+	opaque  bool     // it is unknown what it runs
 	network bool
 	push    bool
-	always  string // what "always" would allow; "" if only this once makes sense
+	always  string // what "always" would allow; "" if only "once" makes sense
 }
 
-// analyzer walks a script and collects what it does.
+// analyzer walks a script and collects its actions.
 type analyzer struct {
 	dir, home string
 	depth     int
 	wraps     int
-	work      *int // commands looked at so far, here and in the scripts inside
+	work      *int // commands analysed so far, here and in inner scripts
 
 	units   []unit
 	outside []string // absolute paths
-	reads   []string // relative to dir; perhaps only words that look like paths
+	reads   []string // relative to dir; possibly only words that look like paths
 	writes  []string // targets of redirections, relative to dir
-	seeds   []string // literal texts that an unknown command may turn out to run
+	seeds   []string // literal texts that an unknown command may run
 
 	vars       vars
-	arithmetic bool // something evaluates arithmetic, which runs a $(…) inside a subscript
-	quotedRun  bool // a quoted text holds $( or a backtick
+	arithmetic bool // something evaluates arithmetic, which runs $(…) inside a subscript
+	quotedRun  bool // a quoted text contains $( or a backtick
 
-	redirs []*syntax.Redirect // of the statement that is being walked
+	redirs []*syntax.Redirect // of the current statement
 }
 
 // script parses and walks the text of a script.
@@ -68,7 +68,7 @@ func (a *analyzer) script(text string) error {
 	return nil
 }
 
-// nested walks a script inside a script. One that cannot be followed is unknown.
+// nested walks a script inside a script. If it cannot be followed, it is unknown.
 func (a *analyzer) nested(text, show string) {
 	if a.depth >= maxDepth {
 		a.unknown(show, "it is nested too deeply to be followed")
@@ -93,12 +93,12 @@ func (a *analyzer) add(u unit) {
 	a.units[maxUnits-1] = unit{match: unknown, show: "…", opaque: true, why: "it has too many commands to be followed"}
 }
 
-// unknown records a command that only the running shell can tell.
+// unknown records a command known only to the running shell.
 func (a *analyzer) unknown(show, why string) {
 	a.add(unit{match: unknown, show: show, opaque: true, why: why})
 }
 
-// guess records a text that may turn out to be a command.
+// guess records a text that may be a command.
 func (a *analyzer) guess(text string) {
 	if strings.TrimSpace(text) != "" {
 		a.add(unit{match: text, show: text, alts: []string{text}, guessed: true})
@@ -169,7 +169,7 @@ func (a *analyzer) nodes(n syntax.Node) int {
 	return start
 }
 
-// taint says of every unit since start that it does not plainly only read.
+// taint marks every unit since start as not plainly read-only.
 func (a *analyzer) taint(start int, why string) {
 	for i := min(start, len(a.units)); i < len(a.units); i++ {
 		if a.units[i].why == "" {
@@ -189,7 +189,7 @@ func (a *analyzer) quoted(s string) {
 
 func (a *analyzer) paramExp(n *syntax.ParamExp) {
 	switch {
-	case n.Exp != nil && n.Exp.Op == syntax.OtherParamOps: // ${x@P} expands the value once more
+	case n.Exp != nil && n.Exp.Op == syntax.OtherParamOps: // ${x@P} expands the value again
 		a.unknown(source(&syntax.Word{Parts: []syntax.WordPart{n}}), "an expansion with @ may run what a variable holds")
 	case n.Exp != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) && n.Param != nil:
 		a.name(n.Param.Value)
@@ -198,7 +198,7 @@ func (a *analyzer) paramExp(n *syntax.ParamExp) {
 	}
 }
 
-// test looks at [[ … ]], which dash does not know: there a > b inside it writes a file.
+// test handles [[ … ]], which dash does not know: there a > b inside it writes a file.
 func (a *analyzer) test(n *syntax.TestClause) {
 	syntax.Walk(n.X, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -218,7 +218,7 @@ func (a *analyzer) test(n *syntax.TestClause) {
 	})
 }
 
-// stmt walks one statement and then says what its redirections and its & mean for what it holds.
+// stmt walks one statement and applies its redirections and its & to the units in it.
 func (a *analyzer) stmt(s *syntax.Stmt) {
 	start := len(a.units)
 	outer := a.redirs
@@ -307,13 +307,13 @@ func harmlessDevice(name string) bool {
 	return strings.HasPrefix(name, "/dev/fd/")
 }
 
-// declare looks at export, declare and their like.
+// declare handles export, declare and the like.
 func (a *analyzer) declare(n *syntax.DeclClause) {
 	text := source(n)
 	a.add(unit{match: text, show: text, why: "it sets variables for the commands after it"})
 }
 
-// assign looks at X=… before a command or alone.
+// assign handles X=…, alone or before a command.
 func (a *analyzer) assign(n *syntax.Assign) {
 	if n.Name == nil {
 		return
@@ -336,7 +336,7 @@ func (a *analyzer) assign(n *syntax.Assign) {
 	}
 }
 
-// name looks at a variable that is given a value: some decide which program runs, or what it runs.
+// name handles an assigned variable: some influence which program runs, or what it runs.
 func (a *analyzer) name(name string) {
 	switch {
 	case steers(name):
@@ -346,7 +346,7 @@ func (a *analyzer) name(name string) {
 	}
 }
 
-// call looks at a simple command, once for every value its variables can have.
+// call analyses a simple command, once for every possible value of its variables.
 func (a *analyzer) call(n *syntax.CallExpr) {
 	if len(n.Args) == 0 {
 		return
@@ -375,7 +375,7 @@ func (a *analyzer) call(n *syntax.CallExpr) {
 	a.redirs = redirs
 }
 
-// seedArgs keeps the words of a command with unknown parts for a second look: its unknown parts may be empty.
+// seedArgs keeps the words of a command with unknown parts for a second look: the unknown parts may be empty.
 func (a *analyzer) seedArgs(args []arg) {
 	var words []string
 	for _, w := range args {
@@ -390,7 +390,7 @@ func (a *analyzer) seedArgs(args []arg) {
 	}
 }
 
-// finish looks once more at the literal texts of a script that runs something unknown: what it runs may be among them.
+// finish takes a second look at the literal texts of a script that runs something unknown, which may be among them.
 func (a *analyzer) finish() {
 	if a.arithmetic && a.quotedRun {
 		a.unknown("$((…))", "arithmetic may run a command that a quoted text holds")
@@ -418,7 +418,7 @@ func (a *analyzer) finish() {
 	}
 }
 
-// absolute returns where a path of the script leads: an absolute path, or one that starts with ~ for another user's home.
+// absolute returns the target of a path in the script: an absolute path, or one that starts with ~ for another user's home.
 func (a *analyzer) absolute(name string) string {
 	if strings.HasPrefix(name, "~") {
 		return name
@@ -429,7 +429,7 @@ func (a *analyzer) absolute(name string) string {
 	return path.Join(slash(a.dir), slash(name))
 }
 
-// relative returns a path as rules for files see it: relative to the directory if it lies in it.
+// relative returns a path in the form of file rules: relative to the directory if it is inside.
 func (a *analyzer) relative(name string) string {
 	abs := a.absolute(name)
 	if rel, ok := strings.CutPrefix(abs, strings.TrimSuffix(slash(a.dir), "/")+"/"); ok {
@@ -443,7 +443,7 @@ func (a *analyzer) inside(abs string) bool {
 	return abs == dir || dir == "/" || strings.HasPrefix(abs, dir+"/")
 }
 
-// touch records a path that lies outside.
+// touch records a path outside the directory.
 func (a *analyzer) touch(name string) {
 	if name == "" || harmlessDevice(name) {
 		return
@@ -453,7 +453,7 @@ func (a *analyzer) touch(name string) {
 	}
 }
 
-// read records a word that may name a file that is read.
+// read records a word that may name a file to be read.
 func (a *analyzer) read(w arg) {
 	if w.match == "" || w.dynamic() {
 		return
@@ -464,8 +464,7 @@ func (a *analyzer) read(w arg) {
 	}
 }
 
-// globbedSecrets names files with secrets that a pattern would catch. A star alone is not held against it: it leaves out
-// hidden files.
+// globbedSecrets returns secret files that a pattern would match. A lone star is fine: it skips hidden files.
 func globbedSecrets(pattern string) []string {
 	base := path.Base(pattern)
 	if strings.Trim(base, "*") == "" {

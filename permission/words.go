@@ -9,15 +9,15 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// unknown stands in a text for a part whose value only the running shell knows. No argument can hold a NUL itself.
+// unknown stands for a part of a text whose value only the running shell knows. No argument can contain a NUL itself.
 const unknown = "\x00"
 
-// arg is one word of a command as far as it can be known without running anything.
+// arg is one word of a command, as far as it is known without running anything.
 type arg struct {
-	match string // quotes removed; [unknown] for parts that cannot be known
-	guess string // the same with the likeliest value, often none, in place of unknown parts
-	show  string // for people: unknown parts as they are written
-	glob  bool   // it holds an unquoted *, ? or [
+	match string // without quotes; [unknown] for unknown parts
+	guess string // the same with the likeliest value, often none, for unknown parts
+	show  string // for people: unknown parts as written
+	glob  bool   // it has an unquoted *, ? or [
 	list  bool   // its unknown part is a plain list of files of the project: $(git ls-files)
 }
 
@@ -27,16 +27,16 @@ func (a arg) dynamic() bool { return strings.Contains(a.match, unknown) }
 
 func (a arg) flag() bool { return len(a.match) > 1 && a.match[0] == '-' }
 
-// vars holds the values that a script gives to its variables. A variable missing here has a value that is not known.
+// vars are the values a script gives to its variables. The value of a missing variable is unknown.
 type vars map[string][]string
 
-// maxAlternatives bounds how many values of a variable are followed. A variable with more of them counts as unknown.
+// maxAlternatives is how many values of a variable are followed. A variable with more counts as unknown.
 const maxAlternatives = 8
 
-// maxBraces bounds the words that {a,b} is expanded to. A word that gives more of them counts as unknown.
+// maxBraces limits the words that {a,b} expands to. A word with more counts as unknown.
 const maxBraces = 64
 
-// collectVars finds variables that are only ever given literal values, anywhere in the tree.
+// collectVars finds variables that only ever get literal values, anywhere in the tree.
 func collectVars(root syntax.Node, home, dir string) vars {
 	values, lost := vars{}, map[string]bool{}
 	set := func(name string, w *syntax.Word) {
@@ -88,7 +88,7 @@ func collectVars(root syntax.Node, home, dir string) vars {
 	return values
 }
 
-// loseArithmetic forgets what an arithmetic expression may assign to.
+// loseArithmetic drops the variables that an arithmetic expression may assign to.
 func loseArithmetic(n syntax.Node, lost map[string]bool) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		if l, ok := n.(*syntax.Lit); ok {
@@ -98,7 +98,7 @@ func loseArithmetic(n syntax.Node, lost map[string]bool) {
 	})
 }
 
-// loseBuiltin forgets the variables that builtins such as read give a value to: all of their arguments.
+// loseBuiltin drops the variables assigned by builtins such as read: all of their arguments.
 func loseBuiltin(n *syntax.CallExpr, lost map[string]bool) {
 	if len(n.Args) == 0 {
 		return
@@ -115,7 +115,7 @@ func loseBuiltin(n *syntax.CallExpr, lost map[string]bool) {
 	}
 }
 
-// staticWord returns a word's text if nothing in it depends on the running shell; globs stay as they are written.
+// staticWord returns a word's text if it does not depend on the running shell; globs stay as written.
 func staticWord(w *syntax.Word) (string, bool) {
 	if w == nil {
 		return "", true
@@ -124,16 +124,16 @@ func staticWord(w *syntax.Word) (string, bool) {
 	return a.match, !a.dynamic()
 }
 
-// resolver turns words into args. Pick says which of its values a variable has in this alternative; -1 stands for none,
-// because the script may use a variable before, or without, its assignment.
+// resolver turns words into args. pick is the index of a variable's value in this alternative; -1 means none, because the script may
+// use a variable before, or without, its assignment.
 type resolver struct {
 	vars  vars
 	pick  int
-	multi bool // a variable was met that has several values
-	used  bool // a variable with a known value was met
+	multi bool // a variable with several values was used
+	used  bool // a variable with a known value was used
 }
 
-// fields expands the words of a command: braces, and the splitting of variables that hold several words.
+// fields expands the words of a command: braces, and variables that hold several words.
 func (r *resolver) fields(words []*syntax.Word) []arg {
 	var out []arg
 	for _, w := range words {
@@ -159,7 +159,7 @@ func (r *resolver) fields(words []*syntax.Word) []arg {
 	return out
 }
 
-// split resolves one word and splits it where an unquoted variable holds spaces.
+// split resolves one word and splits it at the spaces of an unquoted variable.
 func (r *resolver) split(w *syntax.Word) []arg {
 	a := r.word(w)
 	if !splits(w) {
@@ -207,7 +207,7 @@ func (r *resolver) word(w *syntax.Word) arg {
 	return a
 }
 
-// tilde replaces a leading ~ by the home directory; ~user stays, and counts as outside.
+// tilde replaces a leading ~ with the home directory; ~user stays and counts as outside.
 func (r *resolver) tilde(a *arg) {
 	home := r.vars["HOME"]
 	if len(home) == 1 && (len(a.match) == 1 || a.match[1] == '/') {
@@ -314,7 +314,7 @@ func unescape(s, only string) string {
 	return b.String()
 }
 
-// hasGlob reports whether unquoted text holds a glob character that is not escaped.
+// hasGlob reports whether unquoted text has an unescaped glob character.
 func hasGlob(s string) bool {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -327,7 +327,7 @@ func hasGlob(s string) bool {
 	return false
 }
 
-// echoed returns what a substitution prints if it is a single echo or printf of literal words, else "".
+// echoed returns the output of a substitution that is a single echo or printf of literal words, else "".
 func echoed(stmts []*syntax.Stmt) string {
 	if len(stmts) != 1 {
 		return ""
@@ -347,7 +347,7 @@ func echoed(stmts []*syntax.Stmt) string {
 	return printed(words)
 }
 
-// printed returns what echo or printf with these words prints, else "".
+// printed returns the output of echo or printf with these words, else "".
 func printed(words []string) string {
 	switch {
 	case len(words) < 2:
@@ -387,7 +387,7 @@ func listsFiles(sub *syntax.CmdSubst) bool {
 		words = append(words, v)
 	}
 	switch words[0] {
-	case "find": // a name that is searched for on purpose may be one with secrets
+	case "find": // a file it was told to find may be a secret
 		return !slices.ContainsFunc(words[1:], func(w string) bool {
 			return strings.HasPrefix(path.Base(w), ".") && path.Base(w) != "." || Secret(w) || len(globbedSecrets(w)) > 0 || strings.HasPrefix(w, "-reg")
 		})
@@ -403,7 +403,7 @@ func listsFiles(sub *syntax.CmdSubst) bool {
 	return false
 }
 
-// source prints a node as shell text, in one line where the language allows it.
+// source prints a node as shell text, on one line if possible.
 func source(n syntax.Node) string {
 	var b strings.Builder
 	if err := syntax.NewPrinter(syntax.SingleLine(true)).Print(&b, n); err != nil {
