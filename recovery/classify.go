@@ -11,17 +11,17 @@ import (
 	"centurion"
 )
 
-// Fault is what a provider dislikes about a history that it rejects.
+// Fault is what a provider objects to in a rejected history.
 type Fault string
 
-// The faults of a history that a prompt can mend.
+// The faults of a history that a prompt can fix.
 const (
 	FaultNone          Fault = ""
 	FaultToolResult    Fault = "tool_result_missing"  // a tool call without its result, or a result without its call
 	FaultThinkingOrder Fault = "thinking_block_order" // thinking blocks changed, moved or missing
 )
 
-// Prompts are written for the model that goes on after the host has repaired the history.
+// prompts are for the model that continues after the host has repaired the history.
 var prompts = map[Fault]string{
 	FaultToolResult: "A tool call of yours broke off before its result was recorded; the history has been repaired and " +
 		"shows what is known. Check what the call did before you repeat it, then continue your task.",
@@ -54,9 +54,8 @@ var reasons = map[centurion.Kind]string{
 	centurion.KindState:         "the state database cannot be used",
 }
 
-// Classify finds out what an error is: by its kind if it has a telling one, then by the HTTP status, then by the type of
-// a cause of the standard library, and by its text last. An error that nothing is known about is KindInternal. The fault
-// is set for a rejected history only.
+// Classify classifies an error by its kind if it has a specific one, then by the HTTP status, by the type of a standard-library cause,
+// and last by its text. An unknown error is KindInternal. The fault is set only for a rejected history.
 func Classify(err error) (centurion.Kind, Fault) {
 	kind := centurion.KindOf(err)
 	switch kind {
@@ -121,14 +120,14 @@ func byCause(err error) centurion.Kind {
 		return centurion.KindNetwork
 	}
 	e, ok := errors.AsType[net.Error](err)
-	if _, system := e.(syscall.Errno); ok && !system { // each error of the system would do: a file that is not there, too
+	if _, system := e.(syscall.Errno); ok && !system { // every system error would match, even that of a missing file
 		return centurion.KindNetwork
 	}
 	return ""
 }
 
-// pattern is a text that providers write. Patterns ask for a whole phrase: a number or a word alone stands in file
-// names, line numbers and test output as well.
+// pattern is a text that providers write. Patterns match whole phrases, since a lone number or word also occurs in file names, line
+// numbers and test output.
 type pattern struct {
 	re    *regexp.Regexp
 	kind  centurion.Kind
@@ -144,7 +143,7 @@ func byText(s string, table []pattern) (centurion.Kind, Fault) {
 	return "", FaultNone
 }
 
-// rejections are what a provider says about a request that it does not accept.
+// rejections are the texts of providers about requests they reject.
 var rejections = []pattern{
 	{regexp.MustCompile("(?i)tool_result_missing|tool_use[`'\"]* ids? (were|was) found without|" +
 		"tool_call_ids? did not have response messages|(must be|not) followed by tool messages|" +
@@ -178,7 +177,7 @@ var others = []pattern{
 		centurion.KindNetwork, FaultNone},
 }
 
-// first is what the outermost of an error's causes says that says it.
+// first returns the first non-zero value of an error's causes, from the outside in.
 func first[T comparable](err error, of func(*centurion.Error) T) (said T) {
 	var none T
 	for said == none {

@@ -1,7 +1,7 @@
-// Package recovery decides what a session's failure means. It is pure: facts in, a decision and its reason out. It owns
-// no clock, no counter and no session; whoever runs sessions keeps a [Streak] for each, waits, and carries the decision out.
+// Package recovery decides what a session's failure means. It is pure: facts in, a decision and its reason out. It owns no clock, no
+// counter and no session; the caller keeps a [Streak] per session, waits, and carries out the decision.
 //
-// What is decided, by the kind of the error (see [Classify] for how the kind is found):
+// The decision by the kind of the error (see [Classify] for how the kind is found):
 //
 //	kind                                  first                       again                      at the limit
 //	cancelled, interrupted                none                        none                       none
@@ -22,10 +22,10 @@
 //	timeout, verify, permission, config,  give up
 //	usage, not_found, state
 //
-// A session is recovered 3 times in a row, so that the limit is its fourth failure; a good answer ends the row. A row of
-// rate limits counts as one failure, because waiting is not failing; it has a limit of its own, 8. Where the table says «ask» alone, a task gives up instead: its parent
-// is told, and the mission's own session asks. Giving up and asking always carry a reason and a hint, so that what is
-// fatal is told.
+// A session is recovered 3 times in a row: its fourth failure is at the limit, and a good answer ends the streak. A streak of rate
+// limits counts as one failure, because waiting is not failing, and has its own limit, 8. Where the table only says "ask", a task gives
+// up instead: its parent is told, and the mission's own session asks. Giving up and asking always come with a reason and a hint for the
+// report of the fatal failure.
 package recovery
 
 import (
@@ -41,9 +41,9 @@ import (
 const (
 	DefaultMaxAttempts   = 3                // recoveries in a row that one session gets
 	DefaultCooldown      = 5 * time.Second  // between two attempts
-	DefaultRateLimitWait = 30 * time.Second // the first wait for a rate limit that named no time; doubles
-	DefaultMaxRateLimits = 8                // rate limits in a row: with the doubling about 45 minutes in all
-	DefaultMaxWait       = 10 * time.Minute // the longest wait that doubling leads to
+	DefaultRateLimitWait = 30 * time.Second // the first wait for a rate limit without a time; doubles
+	DefaultMaxRateLimits = 8                // rate limits in a row: doubling, about 45 minutes in total
+	DefaultMaxWait       = 10 * time.Minute // the longest wait reached by doubling
 	DefaultMaxRetryAfter = time.Hour        // a provider that asks for more is not waited for
 )
 
@@ -57,54 +57,54 @@ type Policy struct {
 	MaxRetryAfter time.Duration
 }
 
-// Failure is what went wrong, and how often.
+// Failure is a failure and its context.
 type Failure struct {
 	Err        error
-	Attempt    int           // failures of this session in a row, this one included: Streak.Attempts
-	RateLimits int           // rate limits of this session in a row, this one included: Streak.RateLimits
-	Since      time.Duration // since the session's previous attempt was started; 0 if unknown. It shortens the cooldown
+	Attempt    int           // failures of this session in a row, including this one: Streak.Attempts
+	RateLimits int           // rate limits of this session in a row, including this one: Streak.RateLimits
+	Since      time.Duration // since the session's previous attempt started, which shortens the cooldown; 0 if unknown
 	Task       bool          // the session works on a delegated task; otherwise it is a mission's own
-	Recovering bool          // an earlier failure of this session is being recovered: this one is part of it
-	Model      string        // provider/model that was asked
-	Fallbacks  []string      // provider/model of what has not been tried in this row, in the order of preference
+	Recovering bool          // an earlier failure of this session is being recovered, and this is part of it
+	Model      string        // provider/model that failed
+	Fallbacks  []string      // provider/model of those not tried in this streak, in order of preference
 }
 
-// Action is what to do about a failure.
+// Action is how to respond to a failure.
 type Action string
 
-// The actions. Retry, Inject, Compact and Fallback go on with the session after Decision.Wait.
+// The actions. Retry, Inject, Compact and Fallback continue the session after Decision.Wait.
 const (
-	None      Action = "none"       // nothing: somebody wanted it so, or it is being done
+	None      Action = "none"       // nothing: it was intended, or it is already being done
 	Retry     Action = "retry"      // make the same request again
-	Inject    Action = "inject"     // add Prompt as a message of the host, then go on
-	Compact   Action = "compact"    // shorten the history, then go on
-	Fallback  Action = "fallback"   // go on with Model
-	AskPerson Action = "ask_person" // stop until a person has mended something outside
+	Inject    Action = "inject"     // add Prompt as a message of the host, then continue
+	Compact   Action = "compact"    // shorten the history, then continue
+	Fallback  Action = "fallback"   // continue with Model
+	AskPerson Action = "ask_person" // stop until a person has fixed something outside
 	GiveUp    Action = "give_up"    // the session has failed
 )
 
-// Fatal reports whether the session ends with this action, so that somebody must be told.
+// Fatal reports whether this action ends the session and must be reported.
 func (a Action) Fatal() bool { return a == AskPerson || a == GiveUp }
 
-// Decision is what to do, and why.
+// Decision is an action and its reason.
 type Decision struct {
 	Action Action
-	Wait   time.Duration  // before it is done; the slot is given back meanwhile
+	Wait   time.Duration  // before the action; the slot is released meanwhile
 	Prompt string         // of Inject
 	Model  string         // of Fallback
-	Kind   centurion.Kind // what the failure was found to be
+	Kind   centurion.Kind // of the failure
 	Reason string         // for people, one line
-	Hint   string         // the next step for a person; never empty when the action is fatal
+	Hint   string         // the next step for a person; never empty if the action is fatal
 }
 
-// Streak counts a session's failures in a row. The zero Streak is a healthy session's; a good answer resets to it.
+// Streak counts a session's consecutive failures. The zero Streak is that of a healthy session; a good answer resets it.
 type Streak struct {
 	Attempts   int
 	RateLimits int
 }
 
-// After returns the streak with one more failure. A row of rate limits counts as one attempt, and what somebody wanted
-// (a cancellation, a shutdown) counts as none.
+// After returns the streak with one more failure. Consecutive rate limits count as one attempt; intended ends (a cancellation, a
+// shutdown) do not count.
 func (s Streak) After(err error) Streak {
 	switch kind, _ := Classify(err); kind {
 	case "", centurion.KindCancelled, centurion.KindInterrupted:
@@ -120,7 +120,7 @@ func (s Streak) After(err error) Streak {
 	return s
 }
 
-// Decide says what to do about f. It knows an answer for every failure.
+// Decide decides about f. It has an answer for every failure.
 func (p Policy) Decide(f Failure) Decision {
 	p = p.withDefaults()
 	kind, fault := Classify(f.Err)
@@ -166,7 +166,7 @@ func (p Policy) decide(f Failure, kind centurion.Kind, fault Fault) Decision {
 	return outside(f, kind)
 }
 
-// outside decides what no repetition can mend.
+// outside decides about failures that repetition cannot fix.
 func outside(f Failure, kind centurion.Kind) Decision {
 	reason := cmp.Or(reasons[kind], string(kind))
 	var d Decision
@@ -225,7 +225,7 @@ func (p Policy) overflow(f Failure) Decision {
 	return d
 }
 
-// bounded returns d with the cooldown as its wait unless it names one, until the attempts are used up.
+// bounded returns d, with the cooldown as the default wait, until the attempts are used up.
 func (p Policy) bounded(f Failure, d Decision) Decision {
 	if f.Attempt <= p.MaxAttempts {
 		if d.Wait == 0 {
@@ -259,7 +259,7 @@ func (p Policy) withDefaults() Policy {
 	}
 }
 
-// end returns a fatal decision with what the error itself says. Only a mission's own session asks.
+// end returns a fatal decision with the error's own text. Only a mission's own session asks.
 func end(f Failure, a Action, reason string) Decision {
 	if f.Task {
 		a = GiveUp
@@ -281,7 +281,7 @@ func fallback(model, reason string) Decision {
 	return Decision{Action: Fallback, Model: model, Reason: reason + "; continuing with " + model}
 }
 
-// otherProviders leaves out the models of the provider that refused the key.
+// otherProviders drops the models of the provider that refused the key.
 func otherProviders(model string, fallbacks []string) []string {
 	provider, _, _ := strings.Cut(model, "/")
 	var others []string

@@ -7,7 +7,7 @@ import (
 	"centurion"
 )
 
-// shape is an error in OpenCode's JSON form, which other programs pass on as text.
+// shape is an error in OpenCode's JSON format, which other programs pass on as text.
 type shape struct {
 	Name string `json:"name"`
 	Data struct {
@@ -16,8 +16,8 @@ type shape struct {
 	} `json:"data"`
 }
 
-// byShape reads {"name":…,"data":{"message":…,"statusCode":…}} out of a text: what stands in its fields counts, and not where
-// else a number or a word stands. It returns "" for a text of another form.
+// byShape reads {"name":…,"data":{"message":…,"statusCode":…}} from a text: only its fields count, not numbers or words elsewhere. It
+// returns "" for a text of another form.
 func byShape(text string) (centurion.Kind, Fault) {
 	i := strings.Index(text, `{"name"`)
 	if i < 0 {
