@@ -49,7 +49,7 @@ type askUserInput struct {
 }
 
 func askUserTool() Tool {
-	question, choice, choices := nonEmpty("What you want to know, with all that is needed to decide"), nonEmpty(""), list("Answers to choose from, the one you would take first", nil)
+	question, choice, choices := nonEmpty("Your question, with everything needed to decide"), nonEmpty(""), list("Answers to choose from, your preferred one first", nil)
 	question.MaxLength, choice.MaxLength, choices.MaxItems = new(MaxQuestion), new(MaxChoice), new(MaxChoices)
 	choices.Items = &jsonschema.Schema{Type: "string", MinLength: choice.MinLength, MaxLength: choice.MaxLength}
 	return define("ask_user", askUserDoc, object(need("question", question), may("choices", choices)),

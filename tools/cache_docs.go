@@ -25,7 +25,7 @@ func cacheDocsTool() Tool {
 	return define("cache_docs", cacheDocsDoc, object(
 		need("action", oneOf("What to do", "get", "list", "clear")),
 		may("url", str("The page's address, for get, or to clear only that one")),
-		may("expired", boolean("clear: only what has expired (default: false)")),
+		may("expired", boolean("clear: only expired pages (default: false)")),
 	), func(in cacheDocsInput) Effect {
 		if in.Action == "clear" {
 			return Effect{Hosted: true}

@@ -40,12 +40,12 @@ type delegateTaskInput struct {
 
 func delegateTaskTool() Tool {
 	return define("delegate_task", delegateTaskDoc, object(
-		need("agent", nonEmpty("Who does it")),
-		need("description", nonEmpty("What it is, in three to eight words, for the board")),
-		need("prompt", nonEmpty("All that has to be known for it; the agent sees nothing of your conversation")),
+		need("agent", nonEmpty("The agent that does it")),
+		need("description", nonEmpty("A title of three to eight words, for the board")),
+		need("prompt", nonEmpty("Everything the agent must know; it sees nothing of your conversation")),
 		may("item", str("The todo item it works on, such as T1")),
 		may("background", boolean("Continue at once and be notified when it ends (default true); false waits for its end, some minutes at most")),
-		may("context", boolean("Add what .opencode/context.md says when it begins (default false)")),
+		may("context", boolean("Add the text of .opencode/context.md at its start (default false)")),
 		may("resume", str("A task that has ended (T2, w7): its agent continues the same conversation with this prompt")),
 		hidden("budget", taskBudget()), // configured with task_budget; accepted from models, too
 	), func(delegateTaskInput) Effect { return Effect{Hosted: true, Once: true, Alike: "delegate_task"} }, runDelegateTask)
@@ -54,7 +54,7 @@ func delegateTaskTool() Tool {
 // DelegationTo returns the schema of delegate_task for a model that may call these agents.
 func DelegationTo(agents []string) json.RawMessage {
 	s := offered(delegateTaskTool().Schema())
-	s.Properties["agent"] = oneOf("Who does it", agents...)
+	s.Properties["agent"] = oneOf("The agent that does it", agents...)
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return nil

@@ -25,8 +25,8 @@ type editInput struct {
 func editTool() Tool {
 	return define("edit", editDoc, object(
 		need("filePath", nonEmpty("The file, relative to the project or absolute")),
-		need("oldString", nonEmpty("The text to replace, exactly as it stands in the file, with enough around it to be found once")),
-		need("newString", str("The text to put in its place; empty deletes it")),
+		need("oldString", nonEmpty("The text to replace, exactly as in the file, with enough context to occur once")),
+		need("newString", str("The new text; empty deletes the old one")),
 		may("replaceAll", boolean("Replace every occurrence (default false)")),
 	), func(in editInput) Effect { return writes(in.FilePath) }, runEdit)
 }

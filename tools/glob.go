@@ -25,7 +25,7 @@ type globInput struct {
 
 func globTool() Tool {
 	return define("glob", globDoc, object(
-		need("pattern", nonEmpty("What the file's path has to look like: *.go, src/**/*_test.go, docs/*.{md,txt}")),
+		need("pattern", nonEmpty("The pattern of the path: *.go, src/**/*_test.go, docs/*.{md,txt}")),
 		may("path", str("The directory to look in (default: the project)")),
 	), func(globInput) Effect { return Effect{ReadOnly: true} }, runGlob)
 }

@@ -40,7 +40,7 @@ func grepTool() Tool {
 		may("pattern", nonEmpty("The regular expression (RE2)")),
 		may("patterns", list("Several at once instead: lines that match any of them", nonEmpty("A regular expression"))),
 		may("path", str("The directory or file to look in (default: the project)")),
-		may("include", str("Only files like this: *.go, src/**/*.{ts,tsx}")),
+		may("include", str("Only files that match: *.go, src/**/*.{ts,tsx}")),
 	), func(grepInput) Effect { return Effect{ReadOnly: true} }, runGrep)
 }
 

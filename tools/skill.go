@@ -25,7 +25,7 @@ type skillInput struct {
 }
 
 func skillTool() Tool {
-	return define("skill", skillDoc, object(need("name", nonEmpty("The skill's name, as the list has it"))),
+	return define("skill", skillDoc, object(need("name", nonEmpty("The skill's name from the list"))),
 		func(skillInput) Effect { return Effect{ReadOnly: true} }, runSkill)
 }
 

@@ -68,8 +68,8 @@ type subAgentInput struct {
 
 func subAgentTool() Tool {
 	return define("sub_agent", subAgentDoc, object(
-		need("prompt", nonEmpty("All that has to be known for the task; it sees nothing of your conversation")),
-		may("tools", list("The tools that it may use, of yours (default: all)", str(""))),
+		need("prompt", nonEmpty("Everything it must know; it sees nothing of your conversation")),
+		may("tools", list("The ones of your tools that it may use (default: all)", str(""))),
 		may("model", str("Another model for it, as provider/model (default: yours)")),
 		may("system_prompt", str("Instructions in place of your own ones (default: yours)")),
 	), func(subAgentInput) Effect { return Effect{Hosted: true, Once: true, Alike: "sub_agent"} }, runSubAgent)

@@ -55,7 +55,7 @@ var noteTool = sync.OnceValue(func() *defined[updateContextInput] {
 
 const noteDoc = `Adds a line to the notes in .opencode/context.md, which the agents of this project share.
 
-Use it for what others must know and cannot see from the code: a trap, a decision, where something stands. What belongs into your result stays there. Back comes how much room the file has left.
+Use it for facts that others need and cannot see in the code: a trap, a decision, where something is. Do not repeat your result. Returns how much room the file has left.
 
 Example: {"note": "The limits are checked in internal/limit/limit.go; the router only calls it."}`
 

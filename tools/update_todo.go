@@ -26,16 +26,16 @@ func updateTodoTool() Tool {
 			may("status", oneOf("Its new status", "open", "done", "cancelled", "blocked")),
 			may("title", nonEmpty("Its new title")),
 			may("note", nonEmpty("A line to keep under the item")),
-			may("after", list("Items that it has to wait for too; [] makes it wait for none", str("An id"))),
+			may("after", list("More ids that it waits for; [] clears them", str("An id"))),
 		))),
 		may("add", list("New items", object(
-			need("title", nonEmpty("What is to be done, in one line")),
-			may("id", nonEmpty("Its id; left out, it gets one")),
+			need("title", nonEmpty("The work, in one line")),
+			may("id", nonEmpty("Its id (default: the next free one)")),
 			may("section", nonEmpty("The ## section it belongs to (default: the last)")),
-			may("agent", nonEmpty("Who is to do it: worker, reviewer …")),
-			may("after", list("The ids of the items that have to be done before", str("An id"))),
+			may("agent", nonEmpty("The agent that does it: worker, reviewer …")),
+			may("after", list("Ids of the items that must finish first", str("An id"))),
 			may("files", list("The files it may change, as patterns", str("A path or pattern"))),
-			may("verify", list("The commands that prove it done", str("A shell command"))),
+			may("verify", list("Commands that prove it is done", str("A shell command"))),
 		))),
 	), func(updateTodoInput) Effect { return Effect{Hosted: true} }, runUpdateTodo)
 }

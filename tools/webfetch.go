@@ -32,7 +32,7 @@ type webfetchInput struct {
 func webfetchTool() Tool {
 	return define("webfetch", webfetchDoc, object(
 		need("url", nonEmpty("The page's whole address, with http:// or https://")),
-		may("refresh", boolean("Fetch it anew although it is kept (default: false)")),
+		may("refresh", boolean("Fetch it again even if it is cached (default: false)")),
 	), func(webfetchInput) Effect { return Effect{ReadOnly: true} }, runWebfetch)
 }
 

@@ -25,7 +25,7 @@ func websearchTool() Tool {
 // searchTool makes a tool that queries a search engine.
 func searchTool(name, doc string, find func(c *web.Client, ctx context.Context, query string, n int) (string, []web.Hit, error)) Tool {
 	return define(name, doc, object(
-		need("query", nonEmpty("What to look for")),
+		need("query", nonEmpty("The search terms")),
 		may("limit", integer(fmt.Sprintf("How many results (default %d)", web.DefaultHits), 1, web.MaxHits)),
 	), func(searchInput) Effect { return Effect{ReadOnly: true} },
 		func(ctx context.Context, c *Call, in searchInput) (Result, error) {
