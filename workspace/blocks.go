@@ -41,7 +41,7 @@ func cut(doc *todo.Doc) *blocks {
 			p.eol = "\r\n"
 		}
 		isItem := len(items) > 0 && items[0].Line == n
-		depth := columnOf(line)
+		depth, _ := todo.Indent(strings.TrimPrefix(line, "\ufeff"))
 		switch {
 		case isItem:
 			in = &block{id: items[0].ID, item: true, depth: depth, gap: gap, head: line}
@@ -72,22 +72,6 @@ func cut(doc *todo.Doc) *blocks {
 	}
 	p.tail = gap
 	return p
-}
-
-// columnOf returns the column of the first non-space character, with tab stops at multiples of four.
-func columnOf(line string) int {
-	column := 0
-	for _, c := range strings.TrimPrefix(line, "\ufeff") {
-		switch c {
-		case ' ':
-			column++
-		case '\t':
-			column += 4 - column%4
-		default:
-			return column
-		}
-	}
-	return column
 }
 
 // text assembles the plan.

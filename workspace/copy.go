@@ -28,14 +28,14 @@ func (w *Workspace) For(rel string) *Workspace {
 // Holds returns the workspace that contains the file with an absolute, fully resolved name, and its path there: w, or for paths below
 // .opencode/ the original project. ok is false for paths elsewhere.
 func (w *Workspace) Holds(name string) (in *Workspace, rel string, ok bool) {
-	if p, err := filepath.Rel(w.dir, name); err == nil && filepath.IsLocal(p) {
-		return w, filepath.ToSlash(p), true
+	if p, ok := below(w.dir, name); ok {
+		return w, p, true
 	}
 	if w.project == nil {
 		return nil, "", false
 	}
-	p, err := filepath.Rel(w.project.dir, name)
-	if p = filepath.ToSlash(p); err != nil || !filepath.IsLocal(p) || !ownName(p) {
+	p, ok := below(w.project.dir, name)
+	if !ok || !ownName(p) {
 		return nil, "", false
 	}
 	return w.project, p, true
@@ -47,29 +47,24 @@ func ownName(rel string) bool {
 	return strings.EqualFold(trimDots(first), Directory)
 }
 
-// bases are the directories whose absolute names lead into the workspace.
-func (w *Workspace) bases() []string {
-	out := []string{w.dir, w.given}
-	if w.project != nil {
-		out = append(out, w.project.dir, w.project.given)
-	}
-	return out
+// below returns the path of an absolute name relative to a directory, with slashes. ok is false if it is outside.
+func below(dir, name string) (rel string, ok bool) {
+	rel, err := filepath.Rel(dir, name)
+	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
 }
 
 // inside returns the path relative to the first base that contains an absolute name.
 func (w *Workspace) inside(name string) (rel string, ok bool) {
-	for _, base := range w.bases() {
-		if p, err := filepath.Rel(base, name); err == nil && filepath.IsLocal(p) {
-			return filepath.ToSlash(p), true
+	bases := []string{w.dir, w.given}
+	if w.project != nil {
+		bases = append(bases, w.project.dir, w.project.given)
+	}
+	for _, spelt := range []string{name, FollowLinks(filepath.Clean(name))} {
+		for _, base := range bases {
+			if rel, ok = below(base, spelt); ok {
+				return rel, true
+			}
 		}
 	}
-	followed := FollowLinks(filepath.Clean(name))
-	if p, err := filepath.Rel(w.dir, followed); err == nil && filepath.IsLocal(p) {
-		return filepath.ToSlash(p), true
-	}
-	if w.project == nil {
-		return "", false
-	}
-	p, err := filepath.Rel(w.project.dir, followed)
-	return filepath.ToSlash(p), err == nil && filepath.IsLocal(p)
+	return "", false
 }

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"strings"
 	"syscall"
 
@@ -204,10 +204,10 @@ func (w *Workspace) fail(op, rel string, err error) error {
 	case escapes(err):
 		e.Msg, e.Hint = rel+" leads outside the project", "use a path that stays inside "+w.dir
 	case e.Kind == centurion.KindNotFound:
-		dir, base := splitRel(rel)
+		dir := path.Dir(rel)
 		e.Msg = fmt.Sprintf("%s does not exist", rel)
-		if near := nearestIn(w.root.FS(), joinRel(dir, base)); near != "" {
-			e.Hint = "did you mean " + joinRel(dir, near) + "?"
+		if near := nearestIn(w.root.FS(), rel); near != "" {
+			e.Hint = "did you mean " + path.Join(dir, near) + "?"
 		} else if _, err := w.root.Stat(dir); err != nil && dir != "." {
 			e.Hint = "its directory " + dir + " does not exist either"
 		} else {
@@ -221,13 +221,6 @@ func (w *Workspace) fail(op, rel string, err error) error {
 		e.Msg, e.Err = rel, cause(err)
 	}
 	return e
-}
-
-func joinRel(dir, base string) string {
-	if dir == "." {
-		return base
-	}
-	return dir + "/" + base
 }
 
 // escapes reports whether an os.Root refused a path. Its error is not exported.
@@ -275,10 +268,4 @@ func nearestIn(fsys fs.FS, rel string) string {
 		names[i] = e.Name()
 	}
 	return centurion.Nearest(base, names)
-}
-
-func randomName() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // documented never to fail
-	return hex.EncodeToString(b[:])
 }

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,7 +67,7 @@ func (s ruleSet) with(w *Workspace, dir string) ruleSet {
 		if w.project != nil && name != ".gitignore" {
 			from = w.project // a checkout does not have this file
 		}
-		b, _, err := from.ReadFile(joinRel(dir, name), maxIgnoreFile)
+		b, _, err := from.ReadFile(path.Join(dir, name), maxIgnoreFile)
 		if err == nil {
 			s.rules = append(slices.Clip(s.rules), parseIgnore(string(b), domain)...)
 		}

@@ -75,13 +75,6 @@ func newMemory(root *os.Root, project, plan string) *memory {
 	return &memory{root: root, name: name[:32] + ".plan"}
 }
 
-// record is one version in the file.
-type record struct {
-	n    uint64
-	own  bool
-	text []byte
-}
-
 // load adds records of other processes to a history.
 func (m *memory) load(h *history) {
 	if m.root == nil {
@@ -228,13 +221,13 @@ func (v version) appendTo(b *bytes.Buffer) {
 }
 
 // parseRecords returns the complete records at the beginning of b, and their length.
-func parseRecords(b []byte) (out []record, good int64) {
+func parseRecords(b []byte) (out []version, good int64) {
 	for {
 		line, rest, ok := bytes.Cut(b[good:], []byte("\n"))
 		if !ok {
 			return out, good
 		}
-		var r record
+		var r version
 		var how, sum string
 		var size int
 		if n, err := fmt.Sscanf(string(line), "%d %s %s %d", &r.n, &how, &sum, &size); n < 4 || err != nil ||

@@ -99,7 +99,7 @@ func (wk *walker) dir(dir string, depth int, rules ruleSet) bool {
 	}
 	for _, fi := range infos {
 		name := fi.Name()
-		rel := joinRel(dir, name)
+		rel := path.Join(dir, name)
 		if strings.EqualFold(name, ".git") || dir == Directory && (name == lockName || name == tempName) || !wk.opts.Hidden && strings.HasPrefix(name, ".") ||
 			!wk.opts.Ignored && rules.ignores(rel, fi.IsDir()) {
 			continue

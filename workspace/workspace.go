@@ -4,6 +4,7 @@
 package workspace
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -123,7 +124,7 @@ func (w *Workspace) CheckWritable() error {
 	if err := w.makeDirectory(op); err != nil {
 		return err
 	}
-	probe := Directory + "/.write-" + randomName()
+	probe := Directory + "/.write-" + rand.Text()
 	f, err := w.root.OpenFile(probe, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return w.fail(op, Directory, err)
@@ -253,11 +254,11 @@ func (w *Workspace) real(op, rel string) (string, error) {
 	if err != nil {
 		return "", w.fail(op, rel, err)
 	}
-	p, err := filepath.Rel(w.dir, target)
-	if err != nil || !filepath.IsLocal(p) {
+	p, ok := below(w.dir, target)
+	if !ok {
 		return "", w.outside(op, rel)
 	}
-	return filepath.ToSlash(p), nil
+	return p, nil
 }
 
 // splitRel returns the directory and the name of a project-relative path.

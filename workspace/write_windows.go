@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
@@ -22,7 +23,7 @@ const (
 
 // writeAtomic replaces name in d and syncs the file; Windows handles directories itself.
 func writeAtomic(d *os.Root, name string, data []byte, perm fs.FileMode) error {
-	temp := "." + name + randomName()
+	temp := "." + name + rand.Text()
 	if err := writeNew(d, temp, data, perm); err != nil {
 		return err
 	}

@@ -85,8 +85,6 @@ func (d *Doc) nextNumber() int {
 	return highest + 1
 }
 
-func (d *Doc) freshID() string { return "T" + strconv.Itoa(d.nextNumber()) }
-
 // addUnder appends a sub-item.
 func (d *Doc) addUnder(it Item) error {
 	parent, err := d.target(it.Parent)

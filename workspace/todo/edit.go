@@ -105,7 +105,7 @@ func (d *Doc) Add(section string, it Item) (string, error) {
 		return "", err
 	}
 	if it.ID == "" {
-		it.ID = d.freshID()
+		it.ID = "T" + strconv.Itoa(d.nextNumber())
 	}
 	var err error
 	if it.Parent != "" {
@@ -182,10 +182,7 @@ func (d *Doc) someIDs() string {
 			ids = append(ids, n.ID)
 		}
 	}
-	if len(ids) > 10 {
-		return strings.Join(ids[:10], ", ") + fmt.Sprintf(" and %d more", len(ids)-10)
-	}
-	return strings.Join(ids, ", ")
+	return centurion.Names(ids, 10)
 }
 
 // reload replaces the text or, if it cannot be parsed, keeps the old one.

@@ -3,6 +3,7 @@ package todo
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -105,15 +106,15 @@ func (d *Doc) split() error {
 		}
 		text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
 		l.text = string(text)
-		l.indent, _ = indentOf(l.text, 0)
+		l.indent, _ = Indent(l.text)
 		d.lines = append(d.lines, l)
 		at = l.end
 	}
 	return nil
 }
 
-// indentOf returns the column and the offset of the first non-space character of s, which starts in column.
-func indentOf(s string, column int) (col, offset int) {
+// Indent returns the column and the offset of the first non-space character of s, with tab stops at multiples of four.
+func Indent(s string) (column, offset int) {
 	for i := range len(s) {
 		switch s[i] {
 		case ' ':
@@ -177,22 +178,12 @@ func closes(text, fence string) bool {
 	return len(s) >= len(fence) && strings.Trim(s, fence[:1]) == ""
 }
 
+var bullets = regexp.MustCompile(`^(?:[-*+]|[0-9]{1,9}[.)])`)
+
 // bulletOf returns the bullet at the start of s, or "", and the number of spaces and tabs after it.
 func bulletOf(s string) (bullet string, gap int) {
-	switch {
-	case s == "":
+	if bullet = bullets.FindString(s); bullet == "" {
 		return "", 0
-	case strings.IndexByte("-*+", s[0]) >= 0:
-		bullet = s[:1]
-	default:
-		digits := 0
-		for digits < len(s) && s[digits] >= '0' && s[digits] <= '9' {
-			digits++
-		}
-		if digits == 0 || digits > 9 || digits == len(s) || s[digits] != '.' && s[digits] != ')' {
-			return "", 0
-		}
-		bullet = s[:digits+1]
 	}
 	rest := s[len(bullet):]
 	return bullet, len(rest) - len(strings.TrimLeft(rest, " \t"))
@@ -391,21 +382,18 @@ func governs(key string) bool {
 	return slices.Contains([]string{"after", "files", "race", "verify"}, key)
 }
 
+var headings = regexp.MustCompile(`^ {0,3}(#{1,6})(?:[ \t]|$)`)
+
 func headingOf(text string) (level int, title string) {
-	s := strings.TrimLeft(text, " ")
-	if len(text)-len(s) > 3 {
+	m := headings.FindStringSubmatch(text)
+	if m == nil {
 		return 0, ""
 	}
-	rest := strings.TrimLeft(s, "#")
-	level = len(s) - len(rest)
-	if level == 0 || level > 6 || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
-		return 0, ""
-	}
-	title = strings.TrimSpace(rest)
+	title = strings.TrimSpace(text[len(m[0]):])
 	if closed := strings.TrimRight(title, "#"); closed == "" || strings.HasSuffix(closed, " ") || strings.HasSuffix(closed, "\t") {
 		title = strings.TrimSpace(closed)
 	}
-	return level, title
+	return len(m[1]), title
 }
 
 func (d *Doc) problem(at int, msg string, nodes ...*node) {

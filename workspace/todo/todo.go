@@ -17,7 +17,10 @@
 // comments are not special.
 package todo
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Mark is the status of an item: the character between the brackets.
 type Mark byte
@@ -31,22 +34,10 @@ const (
 	Blocked   Mark = '!' // its successors wait
 )
 
-// String returns open, running, done, cancelled or blocked.
-func (m Mark) String() string {
-	switch m {
-	case Open:
-		return "open"
-	case Running:
-		return "running"
-	case Done:
-		return "done"
-	case Cancelled:
-		return "cancelled"
-	case Blocked:
-		return "blocked"
-	}
-	return "unknown"
-}
+var marks = map[Mark]string{Open: "open", Running: "running", Done: "done", Cancelled: "cancelled", Blocked: "blocked"}
+
+// String returns open, running, done, cancelled, blocked or unknown.
+func (m Mark) String() string { return cmp.Or(marks[m], "unknown") }
 
 // ProofRegression is the value of proof: for refactorings or documents, whose checks only need to pass before and after.
 const ProofRegression = "regression"
