@@ -70,9 +70,13 @@ func (s *Session) newAnswer() centurion.Message {
 	m := centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: s.rec.ID, Role: centurion.RoleAssistant,
 		ParentID: parent, Time: centurion.MessageTime{Created: time.Now().UnixMilli()}, Agent: s.rec.Agent,
 		Model: s.cfg.Ref, Path: centurion.MessagePath{Cwd: s.cfg.Root, Root: s.cfg.Root}}
-	m.Parts = []centurion.Part{{ID: centurion.NewID(centurion.PrefixPart), SessionID: s.rec.ID, MessageID: m.ID,
-		Type: centurion.PartStepStart}}
+	m.Parts = []centurion.Part{newPart(&m, centurion.PartStepStart)}
 	return m
+}
+
+// newPart returns a part for a message, without adding it.
+func newPart(m *centurion.Message, t centurion.PartType) centurion.Part {
+	return centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: m.SessionID, MessageID: m.ID, Type: t}
 }
 
 // stream reads the model's answer into a, and stores it meanwhile. The answer's row is written while the request is sent; nothing of
@@ -136,9 +140,6 @@ func (s *Session) read(ctx context.Context, a *answer) error {
 		}
 		if d.Type == provider.Waiting {
 			if err := s.retrying(ctx, d.Wait); err != nil {
-				return err
-			}
-			if err := s.cfg.Host.Waiting(ctx, d.Wait); err != nil {
 				return err
 			}
 			continue
@@ -205,27 +206,23 @@ func (s *Session) take(a *answer, d provider.Delta) int {
 func (s *Session) grow(a *answer, i int, t centurion.PartType, text string) int {
 	if i < 0 {
 		i = len(a.msg.Parts)
-		a.msg.Parts = append(a.msg.Parts, centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: s.rec.ID,
-			MessageID: a.msg.ID, Type: t, Time: centurion.PartTime{Start: time.Now().UnixMilli()}})
+		p := newPart(&a.msg, t)
+		p.Time.Start = time.Now().UnixMilli()
+		a.msg.Parts = append(a.msg.Parts, p)
 	}
 	p := &a.msg.Parts[i]
 	p.Text += text
 	a.size += len(text)
-	if s.cfg.Publish != nil && text != "" {
-		s.cfg.Publish(centurion.Event{Time: centurion.Now(), Type: centurion.EventDelta, Mission: s.rec.Metadata.Mission,
-			Session: s.rec.ID, Task: s.rec.Metadata.Task,
-			After: s.cfg.Store.LastSeq(),
-			Data:  event.Data(event.DeltaData{Part: p.ID, Message: a.msg.ID, Field: string(t), Delta: text})})
-	}
+	s.publish(p, string(t), text)
 	return i
 }
 
 func (a *answer) begin(d provider.Delta) {
 	a.calls = append(a.calls, len(a.msg.Parts))
 	a.args = append(a.args, nil)
-	a.msg.Parts = append(a.msg.Parts, centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: a.msg.SessionID,
-		MessageID: a.msg.ID, Type: centurion.PartTool, CallID: d.CallID, Tool: d.Name,
-		State: &centurion.ToolState{Status: centurion.ToolPending}})
+	p := newPart(&a.msg, centurion.PartTool)
+	p.CallID, p.Tool, p.State = d.CallID, d.Name, &centurion.ToolState{Status: centurion.ToolPending}
+	a.msg.Parts = append(a.msg.Parts, p)
 	a.size += len(d.Name)
 }
 
@@ -258,8 +255,9 @@ func (s *Session) accept(ctx context.Context, a *answer) error {
 		return s.abandon(ctx, a, &centurion.Error{Op: "call model", Kind: centurion.KindNoAnswer,
 			Msg: "the model ended its turn with neither text nor a tool call"})
 	}
-	a.msg.Parts = append(a.msg.Parts, centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: s.rec.ID,
-		MessageID: a.msg.ID, Type: centurion.PartStepFinish, Reason: a.finish, Usage: a.msg.Usage})
+	end := newPart(&a.msg, centurion.PartStepFinish)
+	end.Reason, end.Usage = a.finish, a.msg.Usage
+	a.msg.Parts = append(a.msg.Parts, end)
 	rec := s.spend(a.msg.Usage, now)
 	rec.Metadata.Retry = nil
 	failpoint.Hit(failpoint.AnswerBefore)
@@ -318,9 +316,7 @@ func (s *Session) abandon(ctx context.Context, a *answer, cause error) error {
 		if err := s.putAnswer(tx, a, &rec); err != nil {
 			return err
 		}
-		_, err := tx.Append(fact(&rec, centurion.EventSessionError, map[string]any{
-			"kind": centurion.KindOf(cause), "error": cause.Error(), "message": a.msg.ID}))
-		return err
+		return tellError(tx, &rec, cause, a.msg.ID)
 	})
 	if err != nil {
 		return errors.Join(cause, err)
@@ -411,7 +407,7 @@ func (s *Session) retrying(ctx context.Context, w *provider.Wait) error {
 	if before := s.rec.Metadata.Retry; before != nil {
 		wait.Attempts, wait.RateLimits, wait.Failed = before.Attempts, before.RateLimits, before.Failed
 	}
-	return s.update(ctx, func(tx *store.Tx) error {
+	err := s.update(ctx, func(tx *store.Tx) error {
 		if err := s.PutRetry(tx, wait); err != nil {
 			return err
 		}
@@ -419,6 +415,10 @@ func (s *Session) retrying(ctx context.Context, w *provider.Wait) error {
 			Attempt: w.Attempt, WaitMS: w.For.Milliseconds(), Reason: w.Reason, Error: text}))
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	return s.cfg.Host.Waiting(ctx, w)
 }
 
 // spend returns the session's record with u added.

@@ -84,24 +84,27 @@ func disturb(a, b tools.Effect) bool {
 
 // effect returns the input of a call and its effect. A call with an unknown tool or malformed arguments, raw, has none and ends here
 // with an error.
-func (s *Session) effect(p *centurion.Part, raw json.RawMessage) (in json.RawMessage, e tools.Effect) {
-	t, ok := s.byName[p.Tool]
-	switch {
-	case !ok:
-		fail(p, "Tool not found: "+p.Tool)
-		return nil, tools.Effect{ReadOnly: true}
-	}
-	err := guard.Call("tool "+p.Tool, func() (err error) {
-		if in, err = tools.Normalize(t, raw); err == nil {
-			e = t.Effect(in)
-		}
-		return err
-	})
+func (s *Session) effect(p *centurion.Part, raw json.RawMessage) (json.RawMessage, tools.Effect) {
+	in, e, err := s.effectOf(p.Tool, raw)
 	if err != nil {
 		fail(p, modelError(err))
 		return nil, tools.Effect{ReadOnly: true}
 	}
 	return in, e
+}
+
+func (s *Session) effectOf(tool string, raw json.RawMessage) (in json.RawMessage, e tools.Effect, err error) {
+	t, ok := s.byName[tool]
+	if !ok {
+		return nil, e, errors.New("Tool not found: " + tool)
+	}
+	err = guard.Call("tool "+tool, func() (err error) {
+		if in, err = tools.Normalize(t, raw); err == nil {
+			e = t.Effect(in)
+		}
+		return err
+	})
+	return in, e, err
 }
 
 // byOwnName replaces an alias of a held tool in a call by the tool's own name, so that the history has only one name, and returns the
@@ -128,7 +131,7 @@ func (s *Session) runCall(ctx context.Context, p *centurion.Part, in json.RawMes
 	t := s.byName[p.Tool]
 	call := s.cfg.Call
 	call.ID, call.Message, call.Session = p.CallID, p.MessageID, s.rec.ID
-	call.Progress, call.Begun = func(line string) { s.progress(p, line) }, begun
+	call.Progress, call.Begun = func(line string) { s.publish(p, "progress", line) }, begun
 	var r tools.Result
 	err := guard.Call("tool "+p.Tool, func() (err error) {
 		r, err = t.Run(ctx, &call, in)
@@ -167,14 +170,14 @@ func modelError(err error) string {
 	return text
 }
 
-// progress shows the progress of a long call. It is not stored: absent watchers miss it.
-func (s *Session) progress(p *centurion.Part, line string) {
-	if s.cfg.Publish == nil {
+// publish shows watchers the growth of a part. It is not stored: absent watchers miss it.
+func (s *Session) publish(p *centurion.Part, field, delta string) {
+	if s.cfg.Publish == nil || delta == "" {
 		return
 	}
-	s.cfg.Publish(centurion.Event{Time: centurion.Now(), Type: centurion.EventDelta, Mission: s.rec.Metadata.Mission,
-		Session: s.rec.ID, Task: s.rec.Metadata.Task, After: s.cfg.Store.LastSeq(),
-		Data: event.Data(event.DeltaData{Part: p.ID, Message: p.MessageID, Field: "progress", Delta: line})})
+	e := fact(&s.rec, centurion.EventDelta, event.DeltaData{Part: p.ID, Message: p.MessageID, Field: field, Delta: delta})
+	e.Time, e.After = centurion.Now(), s.cfg.Store.LastSeq()
+	s.cfg.Publish(e)
 }
 
 // storeResults writes the results of a batch, with the changed files.
@@ -218,11 +221,16 @@ func (s *Session) cancelled(ctx context.Context, msg *centurion.Message) error {
 		if err := tx.PutMessage(msg); err != nil {
 			return err
 		}
-		_, err := tx.Append(fact(&s.rec, centurion.EventSessionError, map[string]any{
-			"kind": centurion.KindOf(cause), "error": cause.Error(), "message": msg.ID}))
-		return err
+		return tellError(tx, &s.rec, cause, msg.ID)
 	})
 	return errors.Join(cause, err)
+}
+
+// tellError records why an answer was broken off.
+func tellError(tx *store.Tx, rec *centurion.Session, cause error, message string) error {
+	_, err := tx.Append(fact(rec, centurion.EventSessionError, map[string]any{
+		"kind": centurion.KindOf(cause), "error": cause.Error(), "message": message}))
+	return err
 }
 
 // tellCall announces the start of a call, or its end without a run.

@@ -287,8 +287,9 @@ func (s *Session) compactionMessages(p *plan) (u, a centurion.Message) {
 	}
 	u = centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: s.rec.ID, Role: centurion.RoleUser,
 		Origin: centurion.OriginHost, Time: centurion.MessageTime{Created: now}, Agent: s.rec.Agent, Model: modelOf(&s.rec)}
-	u.Parts = []centurion.Part{{ID: centurion.NewID(centurion.PrefixPart), SessionID: s.rec.ID, MessageID: u.ID, Type: centurion.PartCompaction,
-		Compaction: &centurion.Compaction{Auto: p.why != event.CompactedAsked, Overflow: p.why == event.CompactedOverflow, Tail: tail, Clips: clipsOf(p.kept)}}}
+	pointer := newPart(&u, centurion.PartCompaction)
+	pointer.Compaction = &centurion.Compaction{Auto: p.why != event.CompactedAsked, Overflow: p.why == event.CompactedOverflow, Tail: tail, Clips: clipsOf(p.kept)}
+	u.Parts = []centurion.Part{pointer}
 	a = centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: s.rec.ID, Role: centurion.RoleAssistant, ParentID: u.ID,
 		Time: centurion.MessageTime{Created: now, Completed: now}, Agent: s.rec.Agent, Model: s.cfg.Ref, Summary: true,
 		Path: centurion.MessagePath{Cwd: s.cfg.Root, Root: s.cfg.Root}, Usage: p.usage, Finish: centurion.FinishStop}
@@ -296,8 +297,9 @@ func (s *Session) compactionMessages(p *plan) (u, a centurion.Message) {
 		if text == "" {
 			continue
 		}
-		a.Parts = append(a.Parts, centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: s.rec.ID, MessageID: a.ID,
-			Type: centurion.PartText, Text: text, Synthetic: i > 0 || p.byHost, Time: centurion.PartTime{Start: now, End: now}})
+		part := newPart(&a, centurion.PartText)
+		part.Text, part.Synthetic, part.Time = text, i > 0 || p.byHost, centurion.PartTime{Start: now, End: now}
+		a.Parts = append(a.Parts, part)
 	}
 	return u, a
 }

@@ -6,9 +6,7 @@ import (
 	"time"
 
 	"centurion"
-	"centurion/guard"
 	"centurion/store"
-	"centurion/tools"
 )
 
 // interrupted is the result of a call whose outcome was lost in a restart.
@@ -78,18 +76,7 @@ func (s *Session) unbegun(ctx context.Context, p centurion.Part) bool {
 
 // repeatable reports whether a call without a result may simply run again.
 func (s *Session) repeatable(p centurion.Part) bool {
-	t, ok := s.byName[p.Tool]
-	if !ok {
-		return false
-	}
-	var e tools.Effect
-	err := guard.Call("tool "+p.Tool, func() error {
-		in, err := tools.Normalize(t, p.State.Input)
-		if err == nil {
-			e = t.Effect(in)
-		}
-		return err
-	})
+	_, e, err := s.effectOf(p.Tool, p.State.Input)
 	return err == nil && (e.ReadOnly || e.Once)
 }
 

@@ -137,21 +137,14 @@ func Say(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, text str
 	now := time.Now().UnixMilli()
 	m := centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: rec.ID, Role: centurion.RoleUser,
 		Origin: origin, Time: centurion.MessageTime{Created: now}, Agent: rec.Agent, Model: modelOf(rec)}
-	p := centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: rec.ID, MessageID: m.ID,
-		Type: centurion.PartText, Text: text, Synthetic: origin == centurion.OriginHost}
-	if err := tx.PutMessage(&m); err != nil {
-		return m, err
-	}
-	if err := tx.PutPart(&p); err != nil {
-		return m, err
-	}
+	p := newPart(&m, centurion.PartText)
+	p.Text, p.Synthetic = text, origin == centurion.OriginHost
 	m.Parts = []centurion.Part{p}
 	for _, f := range files {
-		p := centurion.FilePart(rec.ID, m.ID, f)
-		if err := tx.PutPart(&p); err != nil {
-			return m, err
-		}
-		m.Parts = append(m.Parts, p)
+		m.Parts = append(m.Parts, centurion.FilePart(rec.ID, m.ID, f))
+	}
+	if err := putMessage(tx, &m); err != nil {
+		return m, err
 	}
 	_, err := tx.Append(fact(rec, centurion.EventMessageCreated, map[string]any{
 		"message": m.ID, "role": m.Role, "origin": origin, "agent": rec.Agent, "text": centurion.Clip(text, 2000)}))

@@ -117,9 +117,6 @@ func (s *Session) readSummary(ctx context.Context, req provider.Request, text *s
 			if err := s.retrying(ctx, d.Wait); err != nil {
 				return err
 			}
-			if err := s.cfg.Host.Waiting(ctx, d.Wait); err != nil {
-				return err
-			}
 		case provider.Text:
 			text.WriteString(d.Text)
 		case provider.Done:

@@ -99,8 +99,8 @@ func checkFileOf(c *conn, version int, known mark, limit int64) error {
 			return err
 		}
 	}
-	var size int64
-	if err := c.row("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").Scan(&size); err != nil {
+	size, err := c.number("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
+	if err != nil {
 		return err
 	}
 	if size <= limit {
@@ -131,11 +131,12 @@ func checkHost(c *conn) error {
 	if shape != h.shape {
 		return errDamaged(c.path, "the text of its schema", nil)
 	}
-	var newest, next int64
-	if err := c.row("SELECT coalesce(max(seq), 0) FROM journal").Scan(&newest); err != nil {
+	newest, err := c.number("SELECT coalesce(max(seq), 0) FROM journal")
+	if err != nil {
 		return err
 	}
-	if err := c.row("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'journal'").Scan(&next); err != nil {
+	next, err := c.number(journalSeq)
+	if err != nil {
 		return err
 	}
 	if next != max(newest, h.floor) {

@@ -75,6 +75,15 @@ func (c *conn) script(text string) error {
 
 func (c *conn) row(query string) *sql.Row { return c.sql.QueryRowContext(context.Background(), query) }
 
+// number returns the one number that a query answers.
+func (c *conn) number(query string) (n int64, err error) {
+	err = c.row(query).Scan(&n)
+	return n, err
+}
+
+// journalSeq is the query for the highest number that the journal has given.
+const journalSeq = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'journal'"
+
 func (c *conn) stmt(query string) (*sql.Stmt, error) {
 	if st := c.stmts[query]; st != nil {
 		return st, nil

@@ -77,27 +77,17 @@ func addDecisions(c *conn) error {
 		return nil
 	})
 	for _, t := range []*table{missionTable, taskTable} {
-		stamps := map[int64][]any{} // data and checksum by row
-		if err == nil {
-			err = c.rawRows(t, t.selectRow, func(r *row) error {
-				fields := d.lacks(r)
-				if fields == "" || !r.sound(t) {
-					return nil
-				}
-				last := len(r.cols) - 1
-				data, sum := string(r.data()[:len(r.data())-1])+fields+"}", t.checksum()
-				for _, col := range r.cols[:last] {
-					sum = sum.addBytes(col)
-				}
-				stamps[r.seq] = []any{data, sum.add(data).at(r.seq), r.seq}
+		if err != nil {
+			break
+		}
+		err = c.rewrite(t, t.selectRow, `UPDATE `+t.name+` SET data = ?, sum = ? WHERE seq = ?`, func(r *row) []any {
+			fields := d.lacks(r)
+			if fields == "" || !r.sound(t) {
 				return nil
-			})
-		}
-		for _, s := range stamps {
-			if err == nil {
-				_, err = c.exec(`UPDATE `+t.name+` SET data = ?, sum = ? WHERE seq = ?`, s...)
 			}
-		}
+			data := string(r.data()[:len(r.data())-1]) + fields + "}"
+			return []any{data, t.sum(r.cols[:len(r.cols)-1]).add(data).at(r.seq), r.seq}
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("decisions of the journal: %w", err)

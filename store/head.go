@@ -84,7 +84,7 @@ func (c *conn) mark() (m mark, err error) {
 		return m, err
 	}
 	m.ticks = h.ticks
-	err = c.row("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'journal'").Scan(&m.seq)
+	m.seq, err = c.number(journalSeq)
 	return m, err
 }
 

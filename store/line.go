@@ -60,32 +60,15 @@ func (l *lines) link(r *row) *row {
 
 // addLines makes one line of each session's messages. A damaged row keeps its old checksum, so that the damage is still detected.
 func addLines(c *conn) error {
-	type stamp struct {
-		seq, sum int64
-		prev     string
-	}
-	var stamps []stamp
 	var l lines
-	err := c.rawRows(messageTable2, messageTable2.selectRow+` ORDER BY seq`, func(r *row) error {
-		sound := r.sound(messageTable2)
-		linked := l.link(r)
-		s := stamp{seq: r.seq, sum: r.sum, prev: string(linked.cols[2])}
-		if sound {
-			sum := messageTable.checksum()
-			for _, col := range linked.cols {
-				sum = sum.addBytes(col)
-			}
-			s.sum = sum.at(r.seq)
+	update := `UPDATE message SET prev = ?, sum = ? WHERE seq = ?`
+	err := c.rewrite(messageTable2, messageTable2.selectRow+` ORDER BY seq`, update, func(r *row) []any {
+		sum, linked := r.sum, l.link(r)
+		if r.sound(messageTable2) {
+			sum = messageTable.sum(linked.cols).at(r.seq)
 		}
-		stamps = append(stamps, s)
-		return nil
+		return []any{string(linked.cols[2]), sum, r.seq}
 	})
-	for _, s := range stamps {
-		if err != nil {
-			break
-		}
-		_, err = c.exec(`UPDATE message SET prev = ?, sum = ? WHERE seq = ?`, s.prev, s.sum, s.seq)
-	}
 	if err != nil {
 		return fmt.Errorf("lines of messages: %w", err)
 	}

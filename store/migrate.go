@@ -64,9 +64,9 @@ func readMigrations(files fs.FS) ([]migration, error) {
 }
 
 // version reads the version of the schema.
-func (c *conn) version() (n int, err error) {
-	err = c.row("PRAGMA user_version").Scan(&n)
-	return n, err
+func (c *conn) version() (int, error) {
+	n, err := c.number("PRAGMA user_version")
+	return int(n), err
 }
 
 // checkSchema refuses a file that is damaged, foreign or newer than the plan, and returns its version, 0 for an empty file. It is

@@ -24,12 +24,13 @@ func checkPartial(c *conn) error {
 	}
 	for _, p := range all {
 		_, where, _ := strings.Cut(p.where, " WHERE ")
-		var is, must int64
 		count := "SELECT count(*) FROM " + p.table
-		if err := c.row(count + " INDEXED BY " + p.name + " WHERE " + where).Scan(&is); err != nil {
+		is, err := c.number(count + " INDEXED BY " + p.name + " WHERE " + where)
+		if err != nil {
 			return err
 		}
-		if err := c.row(count + " NOT INDEXED WHERE " + where).Scan(&must); err != nil {
+		must, err := c.number(count + " NOT INDEXED WHERE " + where)
+		if err != nil {
 			return err
 		}
 		if is != must {

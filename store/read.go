@@ -188,6 +188,10 @@ func (s *Store) Task(ctx context.Context, id string) (centurion.Task, error) {
 // TaskByCall returns the task delegated by a session's tool call, as [Tx.TaskByCall] does.
 func (s *Store) TaskByCall(ctx context.Context, session, call string) (centurion.Task, bool, error) {
 	found, err := readList[centurion.Task](ctx, s, taskTable, byCall, session, call)
+	return newestOf(found, err)
+}
+
+func newestOf(found []centurion.Task, err error) (centurion.Task, bool, error) {
 	if err != nil || len(found) == 0 {
 		return centurion.Task{}, false, err
 	}

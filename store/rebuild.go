@@ -201,19 +201,14 @@ func keep(to *conn, t *table, row *row, sums bool, into func(*row) (*table, *row
 		return nil
 	}
 	t, row = into(row)
-	vals := make([]any, 0, len(row.cols)+2)
-	sum := t.checksum()
-	for _, c := range row.cols {
-		sum = sum.addBytes(c)
-		vals = append(vals, string(c))
-	}
-	list, params := strings.Join(t.cols, ", "), strings.Repeat(", ?", len(t.cols))
-	query := "INSERT OR IGNORE INTO " + t.name + " (sum, " + list + ") VALUES (?" + params + ")"
-	vals = append([]any{sum.at(row.seq)}, vals...)
+	cols, vals := []string{"sum"}, []any{t.sum(row.cols).at(row.seq)}
 	if t.key {
-		query = "INSERT OR IGNORE INTO " + t.name + " (seq, sum, " + list + ") VALUES (?, ?" + params + ")"
-		vals = append([]any{row.seq}, vals...)
+		cols, vals = append(cols, "seq"), append(vals, row.seq)
 	}
+	for i, c := range row.cols {
+		cols, vals = append(cols, t.cols[i]), append(vals, string(c))
+	}
+	query := "INSERT OR IGNORE INTO " + t.name + " (" + strings.Join(cols, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(cols)-1) + ")"
 	st, err := to.stmt(query)
 	if err != nil {
 		return err

@@ -211,8 +211,8 @@ func raiseFloor(c *conn, seq int64) error {
 	if err != nil {
 		return err
 	}
-	var now int64
-	if err := c.row("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'journal'").Scan(&now); err != nil {
+	now, err := c.number(journalSeq)
+	if err != nil {
 		return err
 	}
 	if h.floor = max(h.floor, seq); h.floor <= now && h.floor != seq {

@@ -58,7 +58,7 @@ func newTable(name string, fixed int, cols ...string) *table {
 	t.upsert = "INSERT INTO " + name + " (seq, " + list + ", sum) VALUES (?, " + params + "?)"
 	t.newest = "SELECT coalesce(max(seq), 0) FROM " + name
 	if name == "journal" { // never reused, even after removals
-		t.newest = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'journal'"
+		t.newest = journalSeq
 	}
 	if name == "journal" || name == "host" {
 		return t
@@ -135,11 +135,16 @@ func (r *row) data() []byte { return r.cols[len(r.cols)-1] }
 
 // sound reports whether the row is unchanged since it was written.
 func (r *row) sound(t *table) bool {
+	return t.sum(r.cols).at(r.seq) == r.sum
+}
+
+// sum returns the checksum of a row's columns.
+func (t *table) sum(cols []sql.RawBytes) checksum {
 	c := t.checksum()
-	for _, col := range r.cols {
+	for _, col := range cols {
 		c = c.addBytes(col)
 	}
-	return c.at(r.seq) == r.sum
+	return c
 }
 
 // name identifies the row in errors.
@@ -179,14 +184,27 @@ func (c *conn) rawRows(t *table, query string, f func(r *row) error, args ...any
 	}, query, args...)
 }
 
+// rewrite reads rows without the check, and then runs an update with what f returns for each; nil leaves a row as it is.
+func (c *conn) rewrite(t *table, query, update string, f func(r *row) []any) error {
+	var all [][]any
+	err := c.rawRows(t, query, func(r *row) error {
+		if args := f(r); args != nil {
+			all = append(all, args)
+		}
+		return nil
+	})
+	for _, args := range all {
+		if err == nil {
+			_, err = c.exec(update, args...)
+		}
+	}
+	return err
+}
+
 // hostRow is the one row of the table host.
 type hostRow struct {
 	epoch, pid, since, ticks, floor, shape int64
 	boot                                   string
-}
-
-func (h *hostRow) vals() []any {
-	return []any{h.epoch, h.pid, h.boot, h.since, h.ticks, h.floor, h.shape}
 }
 
 // host reads the host row.
@@ -215,7 +233,7 @@ func (c *conn) host() (h hostRow, err error) {
 
 // putHost writes the host row.
 func (c *conn) putHost(h hostRow) error {
-	vals := h.vals()
+	vals := []any{h.epoch, h.pid, h.boot, h.since, h.ticks, h.floor, h.shape}
 	_, err := c.exec(`INSERT INTO host (seq, epoch, pid, boot, since, ticks, floor, shape, sum) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (seq) DO UPDATE SET epoch = excluded.epoch, pid = excluded.pid, boot = excluded.boot, since = excluded.since,
 		ticks = excluded.ticks, floor = excluded.floor, shape = excluded.shape, sum = excluded.sum`,
@@ -241,33 +259,17 @@ func (c *conn) shape() (int64, error) {
 // addSums gives the rows of schema 1 their checksums.
 func addSums(c *conn) error {
 	for _, t := range tablesOf(sumsVersion) {
-		type stamp struct {
-			seq, sum         int64
-			mission, address string // of a row of serial
+		update := `UPDATE ` + t.name + ` SET sum = ? WHERE seq = ?`
+		if !t.key {
+			update = `UPDATE serial SET sum = ? WHERE mission = ? AND address = ?`
 		}
-		var stamps []stamp
-		err := c.rawRows(t, t.selectRow, func(r *row) error {
-			s := stamp{seq: r.seq}
-			sum := t.checksum()
-			for _, col := range r.cols {
-				sum = sum.addBytes(col)
-			}
-			if s.sum = sum.at(r.seq); !t.key {
-				s.mission, s.address = string(r.cols[0]), string(r.cols[1])
-			}
-			stamps = append(stamps, s)
-			return nil
-		})
-		for _, s := range stamps {
-			if err != nil {
-				break
-			}
+		err := c.rewrite(t, t.selectRow, update, func(r *row) []any {
+			sum := t.sum(r.cols).at(r.seq)
 			if t.key {
-				_, err = c.exec(`UPDATE `+t.name+` SET sum = ? WHERE seq = ?`, s.sum, s.seq)
-			} else {
-				_, err = c.exec(`UPDATE serial SET sum = ? WHERE mission = ? AND address = ?`, s.sum, s.mission, s.address)
+				return []any{sum, r.seq}
 			}
-		}
+			return []any{sum, string(r.cols[0]), string(r.cols[1])}
+		})
 		if err != nil {
 			return fmt.Errorf("checksums of %s: %w", t.name, err)
 		}

@@ -172,10 +172,7 @@ const byCall = ` WHERE parent = ? AND call = ? ORDER BY seq DESC LIMIT 1`
 // TaskByCall returns the task delegated by a session's tool call, if any; the newest if a model has used the call's id twice.
 func (tx *Tx) TaskByCall(session, call string) (centurion.Task, bool, error) {
 	found, err := txList[centurion.Task](tx, taskTable, byCall, session, call)
-	if err != nil || len(found) == 0 {
-		return centurion.Task{}, false, err
-	}
-	return found[0], true, nil
+	return newestOf(found, err)
 }
 
 // PendingDeliveries returns the pending deliveries to a session, oldest first.
