@@ -15,7 +15,7 @@ import (
 // Checkout is a working tree. It belongs to one caller at a time.
 //
 // Git commands of an agent in it do not affect the host, which uses its own git directory and index, and takes the current files as the
-// work.
+// work. No work is lost: [Checkout.Release] commits first, and deletes a branch only when it is an ancestor of the target commit.
 type Checkout struct {
 	repo *checkouts
 	seat *seat  // the caller's hold on it
@@ -426,13 +426,8 @@ func (cs *checkouts) drop(ctx context.Context, branch, gitDir, into string) (kep
 	if into == "" {
 		return branch, nil
 	}
-	if tip != into {
-		if _, err := cs.git(ctx, call{Args: []string{"merge-base", "--is-ancestor", tip, into}}); err != nil {
-			if code := exitCode(err); code == 1 || code == 128 {
-				return branch, nil
-			}
-			return branch, err
-		}
+	if in, err := cs.reached(ctx, tip, into); err != nil || !in {
+		return branch, err
 	}
 	cs.admin.Lock()
 	defer cs.admin.Unlock()

@@ -73,11 +73,7 @@ func (c *Checkout) commit(ctx context.Context, message string, anyway bool) (Com
 // write makes a commit of a tree on top of Start.
 func (c *Checkout) write(ctx context.Context, tree, message string) (string, error) {
 	message = strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(message, "\x00", ""), "\uFFFD"))
-	out, err := c.repo.git(ctx, call{Args: []string{"commit-tree", tree, "-p", c.rec.Start, "-F", "-"}, Stdin: strings.NewReader(c.repo.attributed(cmp.Or(message, "Work")))})
-	if err == nil {
-		c.repo.cache.made(line(out), tree)
-	}
-	return line(out), err
+	return c.repo.commitTree(ctx, tree, c.repo.attributed(cmp.Or(message, "Work")), nil, c.rec.Start)
 }
 
 // scan updates the host's index to the current files and writes their tree. The files of repositories that the session made inside are
@@ -221,12 +217,12 @@ func (c *Checkout) salvage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err = c.repo.git(ctx, call{Args: []string{"rev-parse", c.rec.Start + "^{tree}"}})
+	had, err := c.repo.tree(ctx, c.rec.Start)
 	if err != nil {
 		return err
 	}
 	commit := c.rec.Start
-	if line(out) != tree {
+	if had != tree {
 		if commit, err = c.write(ctx, tree, "Work found in "+c.name); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"strings"
 
@@ -23,30 +24,37 @@ func (cs *checkouts) GC(ctx context.Context, live func(ref string) bool) (remove
 	return append(dirs, refs...), err
 }
 
-// collectLeft releases checkouts without an owner.
-func (cs *checkouts) collectLeft(ctx context.Context, live func(ref string) bool) error {
-	for _, name := range cs.names() {
-		s := cs.pool.look(name)
-		if s == nil {
-			continue
-		}
-		rec, ok := cs.readRecord(name)
-		if ok && (rec.Free || rec.Branch != "" && live("refs/heads/"+rec.Branch)) {
+// unused yields the checkouts that this host does not use, held until the next one; known is false for one without a record.
+func (cs *checkouts) unused() iter.Seq2[*Checkout, bool] {
+	return func(yield func(c *Checkout, known bool) bool) {
+		for _, name := range cs.names() {
+			s := cs.pool.look(name)
+			if s == nil {
+				continue
+			}
+			rec, known := cs.readRecord(name)
+			more := yield(&Checkout{repo: cs, seat: s, name: name, dir: cs.dirOf(name), rec: rec}, known)
 			cs.pool.leave(s)
-			continue
+			if !more {
+				return
+			}
 		}
-		c := &Checkout{repo: cs, seat: s, name: name, dir: cs.dirOf(name), rec: rec}
-		var err error
+	}
+}
+
+// collectLeft releases checkouts without an owner.
+func (cs *checkouts) collectLeft(ctx context.Context, live func(ref string) bool) (err error) {
+	for c, known := range cs.unused() {
 		switch {
-		case !ok:
+		case !known:
 			err = c.rescue(ctx)
-		case !rec.Made:
+		case c.rec.Free || c.rec.Branch != "" && live("refs/heads/"+c.rec.Branch):
+		case !c.rec.Made:
 			err = c.forget(ctx)
 		default:
 			c.unlock()
 			_, err = c.Release(ctx, "")
 		}
-		cs.pool.leave(s)
 		if err != nil {
 			return err
 		}
@@ -56,15 +64,10 @@ func (cs *checkouts) collectLeft(ctx context.Context, live func(ref string) bool
 
 // Pooled lists the directories of the unused checkouts that are kept for the next mission.
 func (cs *checkouts) Pooled() (dirs []string) {
-	for _, name := range cs.names() {
-		s := cs.pool.look(name)
-		if s == nil {
-			continue
+	for c := range cs.unused() {
+		if c.rec.Free {
+			dirs = append(dirs, c.dir)
 		}
-		if rec, ok := cs.readRecord(name); ok && rec.Free {
-			dirs = append(dirs, cs.dirOf(name))
-		}
-		cs.pool.leave(s)
 	}
 	return dirs
 }
@@ -76,25 +79,17 @@ func (cs *checkouts) DropPool(ctx context.Context) (removed []string, err error)
 
 // collectPool removes pooled checkouts beyond keep, those with the highest numbers.
 func (cs *checkouts) collectPool(ctx context.Context, keep int) (removed []string, err error) {
-	kept := 0
-	for _, name := range cs.names() {
-		s := cs.pool.look(name)
-		if s == nil {
+	for c := range cs.unused() {
+		if !c.rec.Free {
 			continue
 		}
-		rec, ok := cs.readRecord(name)
-		if ok && rec.Free {
-			if kept++; kept > keep {
-				c := &Checkout{repo: cs, seat: s, name: name, dir: cs.dirOf(name), rec: rec}
-				if err = c.forget(ctx); err == nil {
-					removed = append(removed, c.dir)
-				}
-			}
+		if keep--; keep >= 0 {
+			continue
 		}
-		cs.pool.leave(s)
-		if err != nil {
+		if err := c.forget(ctx); err != nil {
 			return removed, err
 		}
+		removed = append(removed, c.dir)
 	}
 	return removed, nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -73,29 +74,27 @@ func copyFile(from, to *os.Root, name string) error {
 		}
 	}
 	old, missing := to.Lstat(name)
+	target := ""
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
 		if _, err := from.Stat(name); err != nil {
 			return nil // it leads outside, or nowhere
 		}
-		target, err := from.Readlink(name)
-		if err != nil || filepath.IsAbs(target) {
+		if target, err = from.Readlink(name); err != nil || filepath.IsAbs(target) {
 			return nil
 		}
-		if missing == nil {
-			if err := to.RemoveAll(name); err != nil {
-				return err
-			}
-		}
-		return to.Symlink(target, name)
 	case !info.Mode().IsRegular():
 		return nil
 	case missing == nil && old.Mode() == info.Mode() && old.Size() == info.Size() && old.ModTime().Equal(info.ModTime()):
 		return nil
-	case missing == nil:
+	}
+	if missing == nil {
 		if err := to.RemoveAll(name); err != nil {
 			return err
 		}
+	}
+	if target != "" {
+		return to.Symlink(target, name)
 	}
 	in, err := from.Open(name)
 	if err != nil {
@@ -121,4 +120,40 @@ func walkDirs(root *os.Root, f func(path string)) error {
 		}
 		return nil
 	})
+}
+
+// hide excludes .opencode/ from every `git status` of the repository and its checkouts (info/exclude), once.
+func (r *repository) hide(ctx context.Context) error {
+	r.admin.Lock()
+	defer r.admin.Unlock()
+	path := filepath.Join(r.common, "info", "exclude")
+	old, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return failed("hide .opencode", "cannot read "+path, err)
+	}
+	// Without a trailing slash the pattern also hides a link.
+	want := "/" + escapePattern(r.private())
+	if slices.ContainsFunc(strings.Split(string(old), "\n"), func(l string) bool { return strings.TrimRight(l, "\r") == want }) {
+		return nil
+	}
+	text := string(old)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	if err := writeFile(path, []byte(text+want+"\n"), 0o644); err != nil {
+		return failed("hide .opencode", "cannot write "+path, err)
+	}
+	return nil
+}
+
+// escapePattern escapes a path for .gitignore, so that the pattern matches nothing else.
+func escapePattern(path string) string {
+	var b strings.Builder
+	for i := range len(path) {
+		if strings.IndexByte(`\*?[ `, path[i]) >= 0 || i == 0 && (path[i] == '!' || path[i] == '#') {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(path[i])
+	}
+	return b.String()
 }

@@ -111,15 +111,8 @@ func (p *landingPlan) readIndex(ctx context.Context) (err error) {
 		return nil
 	}
 	slices.Sort(unmerged)
-	return &centurion.Error{Op: "merge", Kind: centurion.KindConflict, Msg: "the index has unresolved conflicts: " + some(unmerged),
+	return &centurion.Error{Op: "merge", Kind: centurion.KindConflict, Msg: "the index has unresolved conflicts: " + centurion.Names(unmerged, 5),
 		Hint: "resolve them and git add the files, then try again"}
-}
-
-func some(names []string) string {
-	if len(names) > 5 {
-		return strings.Join(names[:5], ", ") + " and " + strconv.Itoa(len(names)-5) + " more"
-	}
-	return strings.Join(names, ", ")
 }
 
 func (p *landingPlan) copyIndex(to string) error {
@@ -354,7 +347,7 @@ func (u *userSide) installIndex(from string) error {
 
 // moveHead moves the person's branch, or a detached HEAD, from one commit to another; either may be empty.
 func (u *userSide) moveHead(ctx context.Context, from, to string) error {
-	args := []string{"update-ref", "-m", "centurion: merge", "HEAD", to, u.orZero(from, to)}
+	args := []string{"update-ref", "-m", "centurion: merge", "HEAD", to, orZero(from, to)}
 	if to == "" {
 		args = []string{"update-ref", "-d", "HEAD", from}
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -140,14 +141,14 @@ func untrusted(entries []setting) []pair {
 		switch {
 		case has:
 			off = append(off, pair{key, theirs})
-		case lfs(key, own[key]):
+		case slices.Contains(lfsOwn[key], own[key]):
 		case strings.HasPrefix(key, "merge."):
 			// An empty command would succeed and keep one side: do what git does for text.
 			off = append(off, pair{key, "git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B"})
 		case strings.HasSuffix(key, ".required"):
 			off = append(off, pair{key, "false"})
 		case strings.HasPrefix(key, "gpg."):
-			off = append(off, pair{key, signer(key)})
+			off = append(off, pair{key, signers[key]})
 		default:
 			off = append(off, pair{key, ""})
 		}
@@ -155,52 +156,20 @@ func untrusted(entries []setting) []pair {
 	return off
 }
 
-// runs reports whether a setting names a command that checkouts, commits, merges or diffs run, or makes one of them required. Keys are
-// as printed by git: section and name in lower case.
-func runs(key string) bool {
-	section, rest, _ := strings.Cut(key, ".")
-	i := strings.LastIndexByte(rest, '.')
-	if i < 0 {
-		return section == "diff" && rest == "external" || section == "gpg" && rest == "program"
-	}
-	name := rest[i+1:]
-	switch section {
-	case "filter":
-		return name == "clean" || name == "smudge" || name == "process" || name == "required"
-	case "merge":
-		return name == "driver"
-	case "diff":
-		return name == "command" || name == "textconv"
-	case "gpg":
-		return name == "program" || name == "defaultkeycommand"
-	}
-	return false
-}
+// running matches the settings that name a command that checkouts, commits, merges or diffs run, or that make one of them required.
+// Keys are as printed by git: section and name in lower case.
+var running = regexp.MustCompile(`(?s)^(diff\.external|gpg\.program|filter\..*\.(clean|smudge|process|required)|merge\..*\.driver|` +
+	`diff\..*\.(command|textconv)|gpg\..*\.(program|defaultkeycommand))$`)
 
-// signer is git's default program for a key of its section gpg; without one, it finds a default key.
-func signer(key string) string {
-	switch key {
-	case "gpg.program", "gpg.openpgp.program":
-		return "gpg"
-	case "gpg.x509.program":
-		return "gpgsm"
-	case "gpg.ssh.program":
-		return "ssh-keygen"
-	}
-	return ""
-}
+func runs(key string) bool { return running.MatchString(key) }
 
-// lfs reports whether a filter's command is one of git-lfs itself.
-func lfs(key, value string) bool {
-	switch key {
-	case "filter.lfs.required":
-		return value == "true"
-	case "filter.lfs.clean":
-		return value == "git-lfs clean -- %f"
-	case "filter.lfs.smudge":
-		return value == "git-lfs smudge -- %f" || value == "git-lfs smudge --skip -- %f"
-	case "filter.lfs.process":
-		return value == "git-lfs filter-process" || value == "git-lfs filter-process --skip"
-	}
-	return false
+// signers are git's default programs for keys of its section gpg; without one, it finds a default key.
+var signers = map[string]string{"gpg.program": "gpg", "gpg.openpgp.program": "gpg", "gpg.x509.program": "gpgsm", "gpg.ssh.program": "ssh-keygen"}
+
+// lfsOwn are the values that git-lfs itself writes.
+var lfsOwn = map[string][]string{
+	"filter.lfs.required": {"true"},
+	"filter.lfs.clean":    {"git-lfs clean -- %f"},
+	"filter.lfs.smudge":   {"git-lfs smudge -- %f", "git-lfs smudge --skip -- %f"},
+	"filter.lfs.process":  {"git-lfs filter-process", "git-lfs filter-process --skip"},
 }

@@ -2,8 +2,10 @@ package worktree
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,12 +34,7 @@ type change struct {
 }
 
 // before is the file's path in the old tree.
-func (c change) before() string {
-	if c.Old != "" {
-		return c.Old
-	}
-	return c.Path
-}
+func (c change) before() string { return cmp.Or(c.Old, c.Path) }
 
 var errDiff = errors.New("git printed a diff that cannot be read")
 
@@ -157,7 +154,7 @@ func (c change) whole() bool {
 func parsePatch(out []byte, all []change) error {
 	i, pieces := -1, 0
 	for len(out) > 0 {
-		line, rest := nextLine(out)
+		line, behind := nextLine(out)
 		switch {
 		case bytes.HasPrefix(line, []byte("diff --git ")):
 			if pieces++; i < 0 || pieces > 2 || !all[i].typeChange() {
@@ -166,7 +163,6 @@ func parsePatch(out []byte, all []change) error {
 			if i >= len(all) {
 				return badDiff("the patch has more files than the %d that changed", len(all))
 			}
-			out = rest
 		case bytes.HasPrefix(line, []byte("@@ ")):
 			if i < 0 {
 				return badDiff("the hunk %q belongs to no file", cut(line))
@@ -178,10 +174,9 @@ func parsePatch(out []byte, all []change) error {
 			if !all[i].whole() {
 				all[i].Hunks = append(all[i].Hunks, h)
 			}
-			out = rest
-		default:
-			out = rest
+			behind = rest
 		}
+		out = behind
 	}
 	return nil
 }
@@ -189,12 +184,11 @@ func parsePatch(out []byte, all []change) error {
 // parseHunk parses one hunk using the counts in its header.
 func parseHunk(out []byte) (h centurion.Hunk, rest []byte, err error) {
 	head, body := nextLine(out)
-	_, old, _, add, err := ranges(string(head))
+	old, start, add, err := ranges(string(head))
 	if err != nil {
 		return h, nil, err
 	}
-	h.Header = strings.TrimSuffix(string(head), "\n")
-	_, _, h.NewStart, h.NewLines, _ = ranges(h.Header)
+	h.Header, h.NewStart, h.NewLines = strings.TrimSuffix(string(head), "\n"), start, add
 	rest = body
 	for old > 0 || add > 0 {
 		var line []byte
@@ -226,30 +220,20 @@ func parseHunk(out []byte) (h centurion.Hunk, rest []byte, err error) {
 	return h, rest, nil
 }
 
-// ranges parses "@@ -<start>[,<lines>] +<start>[,<lines>] @@".
-func ranges(head string) (oldStart, oldLines, newStart, newLines int, err error) {
-	f := strings.Fields(head)
-	if len(f) < 4 || f[0] != "@@" || f[3] != "@@" || f[1][0] != '-' || f[2][0] != '+' {
-		return 0, 0, 0, 0, badDiff("%q is no head of a hunk", cut([]byte(head)))
-	}
-	oldStart, oldLines, err = startAndLines(f[1][1:])
-	if err == nil {
-		newStart, newLines, err = startAndLines(f[2][1:])
-	}
-	return oldStart, oldLines, newStart, newLines, err
-}
+var hunkHead = regexp.MustCompile(`^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@`)
 
-func startAndLines(s string) (start, lines int, err error) {
-	a, b, both := strings.Cut(s, ",")
-	lines = 1
-	start, err = strconv.Atoi(a)
-	if err == nil && both {
-		lines, err = strconv.Atoi(b)
+// ranges parses the head of a hunk: its lines in the old file, and its start and lines in the new one.
+func ranges(head string) (old, start, add int, err error) {
+	m := hunkHead.FindStringSubmatch(head)
+	if m == nil {
+		return 0, 0, 0, badDiff("%q is no head of a hunk", cut([]byte(head)))
 	}
-	if err != nil || start < 0 || lines < 0 {
-		return 0, 0, badDiff("%q is no range of lines", s)
+	for i, into := range []*int{&old, &start, &add} {
+		if *into, err = strconv.Atoi(cmp.Or(m[i+1], "1")); err != nil {
+			return 0, 0, 0, badDiff("%q is no number of lines", m[i+1])
+		}
 	}
-	return start, lines, nil
+	return old, start, add, nil
 }
 
 // nextLine splits off a line including its line feed.

@@ -11,11 +11,6 @@ import (
 
 // Preview returns the result of a Merge without changing anything. After is empty.
 func (u *userSide) Preview(ctx context.Context, o MergeOptions) (Merging, error) {
-	u.landing.Lock()
-	defer u.landing.Unlock()
-	if err := u.undisturbed(true); err != nil {
-		return Merging{}, err
-	}
 	m, err := u.merge(ctx, o, true)
 	m.After = ""
 	return m, err
@@ -32,29 +27,39 @@ func (u *userSide) Preview(ctx context.Context, o MergeOptions) (Merging, error)
 // The error has centurion.KindConflict if the person's own merge or rebase is unfinished, or another git is running. The next Merge or
 // Undo completes a merge that was killed.
 func (u *userSide) Merge(ctx context.Context, o MergeOptions) (Merging, error) {
-	u.landing.Lock()
-	defer u.landing.Unlock()
-	if err := u.settle(ctx); err != nil {
-		return Merging{}, err
-	}
 	return u.merge(ctx, o, false)
 }
 
 // Clear reports whether there are no obstacles.
 func (m Merging) Clear() bool { return len(m.Overlap) == 0 && len(m.Conflicts) == 0 }
 
-func (u *userSide) merge(ctx context.Context, o MergeOptions, dry bool) (Merging, error) {
+// stand returns the person's HEAD, with landing held by the caller. It first completes an interrupted merge, unless dry is set.
+func (u *userSide) stand(ctx context.Context, dry bool) (m Merging, err error) {
+	if dry {
+		err = u.undisturbed(true)
+	} else {
+		err = u.settle(ctx)
+	}
+	if err != nil {
+		return m, err
+	}
 	h, err := u.Head(ctx)
+	return Merging{Before: h.Commit, Branch: h.Branch}, err
+}
+
+func (u *userSide) merge(ctx context.Context, o MergeOptions, dry bool) (Merging, error) {
+	u.landing.Lock()
+	defer u.landing.Unlock()
+	m, err := u.stand(ctx, dry)
 	if err != nil {
 		return Merging{}, err
 	}
-	m := Merging{Before: h.Commit, Branch: h.Branch}
-	after, conflicts, err := u.compose(ctx, o, h.Commit)
+	after, conflicts, err := u.compose(ctx, o, m.Before)
 	if err != nil {
 		return m, err
 	}
 	if len(conflicts) > 0 {
-		m.Conflicts, err = u.explain(ctx, conflicts, o.Base, h.Commit)
+		m.Conflicts, err = u.explain(ctx, conflicts, o.Base, m.Before)
 		return m, err
 	}
 	return u.land(ctx, m, after, mine{snapshot: o.Base.Commit, any: o.Keep}, dry)
@@ -141,11 +146,7 @@ func (u *userSide) single(ctx context.Context, tree, message, head string) (stri
 	if err != nil || t[0] == t[1] {
 		return head, nil, err
 	}
-	var parents []string
-	if head != "" {
-		parents = append(parents, head)
-	}
-	id, err := u.commitTree(ctx, t[0], u.mergeMessageOf(message), nil, parents...)
+	id, err := u.commitTree(ctx, t[0], u.mergeMessageOf(message), nil, head)
 	return id, nil, err
 }
 
@@ -214,11 +215,6 @@ func (u *userSide) explain(ctx context.Context, conflicts []Conflict, base centu
 
 // PreviewUndo returns the result of an Undo without changing anything. After is empty, unless there is nothing to undo.
 func (u *userSide) PreviewUndo(ctx context.Context, m centurion.Merged) (Merging, error) {
-	u.landing.Lock()
-	defer u.landing.Unlock()
-	if err := u.undisturbed(true); err != nil {
-		return Merging{}, err
-	}
 	return u.takeBack(ctx, m, true)
 }
 
@@ -227,40 +223,37 @@ func (u *userSide) PreviewUndo(ctx context.Context, m centurion.Merged) (Merging
 // commits that depend on the merge in Conflicts; then nothing is changed. The error has centurion.KindConflict if the person is on
 // another branch, or the merge is no longer in its history.
 func (u *userSide) Undo(ctx context.Context, m centurion.Merged) (Merging, error) {
-	u.landing.Lock()
-	defer u.landing.Unlock()
-	if err := u.settle(ctx); err != nil {
-		return Merging{}, err
-	}
 	return u.takeBack(ctx, m, false)
 }
 
 func (u *userSide) takeBack(ctx context.Context, m centurion.Merged, dry bool) (Merging, error) {
-	h, err := u.Head(ctx)
+	u.landing.Lock()
+	defer u.landing.Unlock()
+	back, err := u.stand(ctx, dry)
 	if err != nil {
 		return Merging{}, err
 	}
-	back := Merging{Before: h.Commit, Branch: h.Branch}
+	head := back.Before
 	refuse := func(msg, hint string) (Merging, error) {
 		return back, &centurion.Error{Op: "undo merge", Kind: centurion.KindConflict, Msg: msg, Hint: hint}
 	}
-	if m.Branch != "" && h.Branch != m.Branch {
-		return refuse("the work was merged into "+m.Branch+", and this is "+cmp.Or(h.Branch, "a detached HEAD"), "git switch "+m.Branch)
+	if m.Branch != "" && back.Branch != m.Branch {
+		return refuse("the work was merged into "+m.Branch+", and this is "+cmp.Or(back.Branch, "a detached HEAD"), "git switch "+m.Branch)
 	}
 	switch {
-	case h.Commit == m.Before:
-		back.After = h.Commit
+	case head == m.Before:
+		back.After = head
 		return back, nil
-	case h.Commit == m.Commit:
+	case head == m.Commit:
 		return u.land(ctx, back, m.Before, mine{any: true}, dry)
 	}
-	if on, err := u.IsAncestor(ctx, m.Commit, h.Commit); err != nil || !on {
+	if on, err := u.IsAncestor(ctx, m.Commit, head); err != nil || !on {
 		if err != nil && centurion.KindOf(err) == centurion.KindCancelled {
 			return back, err
 		}
 		return refuse("the branch no longer has the commit "+short(m.Commit)+" that the merge made", "git log shows what it has; git revert takes single commits back")
 	}
-	t, err := u.mergeTrees(ctx, m.Commit, h.Commit, m.Before)
+	t, err := u.mergeTrees(ctx, m.Commit, head, m.Before)
 	if err != nil {
 		return back, err
 	}
@@ -268,7 +261,7 @@ func (u *userSide) takeBack(ctx context.Context, m centurion.Merged, dry bool) (
 		back.Conflicts = t.conflicts
 		return back, nil
 	}
-	after, _, err := u.single(ctx, t.tree, "Revert the merge of a mission\n\nThis reverts commit "+m.Commit+".", h.Commit)
+	after, _, err := u.single(ctx, t.tree, "Revert the merge of a mission\n\nThis reverts commit "+m.Commit+".", head)
 	if err != nil {
 		return back, err
 	}
@@ -318,4 +311,21 @@ func (u *userSide) land(ctx context.Context, m Merging, after string, keep mine,
 	}
 	m.After = after
 	return m, nil
+}
+
+// Redo returns the person's branch and files to their state before a merge was undone, if nothing was committed since. exact is false,
+// with nothing changed, if something was committed, on another branch, or if the state is unknown: then the work must be merged again.
+// Uncommitted changes are obstacles as for Merge, except those contained in the snapshot base. With look nothing is changed in any
+// case.
+func (u *userSide) Redo(ctx context.Context, t centurion.TakenBack, base centurion.Base, look bool) (m Merging, exact bool, err error) {
+	u.landing.Lock()
+	defer u.landing.Unlock()
+	if m, err = u.stand(ctx, look); err != nil {
+		return Merging{}, false, err
+	}
+	if t.Before == "" || m.Before != t.After || m.Branch != t.Merge.Branch {
+		return m, false, nil
+	}
+	m, err = u.land(ctx, m, t.Before, mine{snapshot: base.Commit}, look)
+	return m, true, err
 }

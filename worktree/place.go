@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -162,24 +161,17 @@ var errMeanwhile = errors.New("changed meanwhile")
 // unchanged.
 func (p placer) place(dir string, steps []step, infos map[string]fs.FileInfo) error {
 	x := &placing{placer: p, dir: dir}
-	// Removed files make room for new ones.
-	order := slices.Clone(steps)
-	slices.SortStableFunc(order, func(a, b step) int {
-		return cmp.Compare(btoi(a.New != entry{}), btoi(b.New != entry{}))
-	})
-	for _, s := range order {
-		if err := x.step(s, infos[s.Path]); err != nil {
-			return errors.Join(err, x.back())
+	for _, goes := range []bool{true, false} { // removed files make room for new ones
+		for _, s := range steps {
+			if (s.New == entry{}) != goes {
+				continue
+			}
+			if err := x.step(s, infos[s.Path]); err != nil {
+				return errors.Join(err, x.back())
+			}
 		}
 	}
 	return nil
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func (x *placing) at(name string) string { return filepath.Join(x.top, filepath.FromSlash(name)) }
@@ -317,13 +309,4 @@ func (p placer) inTheWay(name, blocker string, steps []step) bool {
 		return nil
 	})
 	return left || err != nil
-}
-
-// pathsOf are the paths of steps, sorted.
-func pathsOf(steps []step) []string {
-	paths := map[string]bool{}
-	for _, s := range steps {
-		paths[s.Path] = true
-	}
-	return slices.Sorted(maps.Keys(paths))
 }

@@ -268,14 +268,7 @@ func (o *objects) startBranch(ctx context.Context, branch, commit string) error 
 // keep keeps a commit alive under refs/centurion/kept/, unless it is an ancestor of one of in.
 func (o *objects) keep(ctx context.Context, label, commit string, in ...string) error {
 	for _, other := range in {
-		if commit == other {
-			return nil
-		}
-		_, err := o.git(ctx, call{Args: []string{"merge-base", "--is-ancestor", commit, other}})
-		if err == nil {
-			return nil
-		}
-		if code := exitCode(err); code != 1 && code != 128 {
+		if in, err := o.reached(ctx, commit, other); in || err != nil {
 			return err
 		}
 	}

@@ -27,11 +27,7 @@ func (o *objects) Rebase(ctx context.Context, commit, onto string) (Rebased, err
 	if len(m.conflicts) > 0 {
 		return Rebased{Tree: m.tree, Conflicts: m.conflicts}, nil
 	}
-	var parents []string
-	if onto != "" {
-		parents = []string{onto}
-	}
-	id, err := o.commitTree(ctx, m.tree, c.message, c.author, parents...)
+	id, err := o.commitTree(ctx, m.tree, c.message, c.author, onto)
 	return Rebased{Commit: id, Tree: m.tree}, err
 }
 
@@ -63,7 +59,7 @@ func (o *objects) commitInfo(ctx context.Context, commit string) (commitInfo, er
 		author: []string{"GIT_AUTHOR_NAME=" + cmp.Or(f[3], ownName), "GIT_AUTHOR_EMAIL=" + f[4], "GIT_AUTHOR_DATE=" + f[5]}}, nil
 }
 
-// commitTree makes a commit.
+// commitTree makes a commit; a parent that is empty is none.
 func (o *objects) commitTree(ctx context.Context, tree, message string, env []string, parents ...string) (string, error) {
 	return o.makeCommit(ctx, call{Env: env, Args: []string{"--no-gpg-sign"}}, tree, message, parents)
 }
@@ -72,7 +68,9 @@ func (o *objects) commitTree(ctx context.Context, tree, message string, env []st
 func (o *objects) makeCommit(ctx context.Context, c call, tree, message string, parents []string) (string, error) {
 	c.Args = append([]string{"commit-tree"}, c.Args...)
 	for _, p := range parents {
-		c.Args = append(c.Args, "-p", p)
+		if p != "" {
+			c.Args = append(c.Args, "-p", p)
+		}
 	}
 	c.Args, c.Stdin = append(c.Args, "-F", "-", tree), strings.NewReader(message)
 	out, err := o.git(ctx, c)
@@ -189,15 +187,16 @@ func parseMerge(out []byte) (mergeOutput, error) {
 func (o *objects) tell(ctx context.Context, m mergeOutput, ours, theirs string) (mergedTree, error) {
 	kinds := map[string]string{}
 	texts := map[string]string{}
+	named := strings.NewReplacer(ours, oursLabel, theirs, theirsLabel)
 	for _, msg := range m.messages {
 		kind, ok := conflictKind(msg)
 		if !ok {
 			continue
 		}
 		for i, p := range msg.paths {
-			if i == 0 || hasStage(m.stages, p) {
+			if i == 0 || slices.ContainsFunc(m.stages, func(s stage) bool { return s.path == p }) {
 				kinds[p] = cmp.Or(kinds[p], kind)
-				texts[p] += strings.TrimSpace(words(msg.text, ours, theirs)) + "\n"
+				texts[p] += strings.TrimSpace(named.Replace(msg.text)) + "\n"
 			}
 		}
 	}
@@ -282,10 +281,6 @@ func excerpt(b []byte) string {
 	return text
 }
 
-func hasStage(stages []stage, path string) bool {
-	return slices.ContainsFunc(stages, func(s stage) bool { return s.path == path })
-}
-
 // conflictKind is the kind of a conflict: the part in brackets of "CONFLICT (modify/delete): …". Other messages report successes. The
 // text comes first, since it distinguishes add/add from other content.
 func conflictKind(msg mergeMessage) (string, bool) {
@@ -299,9 +294,4 @@ func conflictKind(msg mergeMessage) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// words replaces the commits of a merge by the names of the sides.
-func words(text, ours, theirs string) string {
-	return strings.NewReplacer(ours, oursLabel, theirs, theirsLabel).Replace(text)
 }

@@ -1,9 +1,12 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
-	"path"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 
 	"centurion"
 )
@@ -27,7 +30,7 @@ func (o *objects) Tip(ctx context.Context, branch string) (string, error) {
 // from.
 func (o *objects) Advance(ctx context.Context, branch, from, to string) error {
 	ref := refOf(branch)
-	_, err := o.git(ctx, call{Args: []string{"update-ref", "-m", "centurion: merge", "--no-deref", "--end-of-options", ref, to, o.orZero(from, to)}})
+	_, err := o.git(ctx, call{Args: []string{"update-ref", "-m", "centurion: merge", "--no-deref", "--end-of-options", ref, to, orZero(from, to)}})
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -53,6 +56,18 @@ func (o *objects) IsAncestor(ctx context.Context, commit, of string) (bool, erro
 	return err == nil, err
 }
 
+// reached is IsAncestor, and false for commits that do not exist.
+func (o *objects) reached(ctx context.Context, commit, from string) (bool, error) {
+	if commit == from {
+		return true, nil
+	}
+	is, err := o.IsAncestor(ctx, commit, from)
+	if exitCode(err) == 128 {
+		return false, nil
+	}
+	return is, err
+}
+
 // TreeOf returns the tree of a commit without the project's .opencode/: results that differ only there are equal.
 func (o *objects) TreeOf(ctx context.Context, commit string) (string, error) {
 	tree, err := o.tree(ctx, commit)
@@ -71,68 +86,22 @@ func (o *objects) TreeOf(ctx context.Context, commit string) (string, error) {
 
 // withoutPrivate makes a tree without the project's .opencode/.
 func (o *objects) withoutPrivate(ctx context.Context, tree string) (string, error) {
-	own := o.private()
-	out, err := o.git(ctx, call{Args: []string{"ls-tree", "-z", "--full-tree", tree, "--", own}})
-	if err != nil || len(out) == 0 {
-		return tree, err
+	out, err := o.git(ctx, call{Args: []string{"--literal-pathspecs", "ls-tree", "-r", "-z", "--name-only", "--full-tree", tree, "--", o.private()}})
+	if err != nil {
+		return "", err
 	}
-	// Remove the entry from its directory, and empty directories from their parents: git keeps none.
-	for p := own; ; {
-		dir := path.Dir(p)
-		at := tree
-		if dir != "." {
-			at = tree + ":" + dir
-		}
-		list, err := o.git(ctx, call{Args: []string{"ls-tree", "-z", "--end-of-options", at}})
-		if err != nil {
-			return "", err
-		}
-		var kept strings.Builder
-		for _, e := range fields(list) {
-			if _, name, _ := strings.Cut(e, "\t"); name != path.Base(p) {
-				kept.WriteString(e + "\x00")
-			}
-		}
-		if kept.Len() == 0 && dir != "." {
-			p = dir
-			continue
-		}
-		return o.replaceDir(ctx, tree, dir, kept.String())
+	gone := map[string]entry{}
+	for _, name := range fields(out) {
+		gone[name] = entry{}
 	}
-}
-
-// replaceDir makes a tree with these entries, in the format of `ls-tree -z`, in a directory.
-func (o *objects) replaceDir(ctx context.Context, tree, dir, entries string) (string, error) {
-	for {
-		out, err := o.git(ctx, call{Args: []string{"mktree", "-z", "--missing"}, Stdin: strings.NewReader(entries)})
-		if err != nil || dir == "." {
-			return lastLine(out), err
-		}
-		made, name := lastLine(out), path.Base(dir)
-		dir = path.Dir(dir)
-		at := tree
-		if dir != "." {
-			at = tree + ":" + dir
-		}
-		list, err := o.git(ctx, call{Args: []string{"ls-tree", "-z", "--end-of-options", at}})
-		if err != nil {
-			return "", err
-		}
-		var with strings.Builder
-		for _, e := range fields(list) {
-			if _, n, _ := strings.Cut(e, "\t"); n == name {
-				e = "040000 tree " + made + "\t" + name
-			}
-			with.WriteString(e + "\x00")
-		}
-		entries = with.String()
-	}
+	return o.edit(ctx, tree, gone)
 }
 
 // tree is the tree of a commit or tree; the empty string is the empty tree.
 func (o *objects) tree(ctx context.Context, commit string) (string, error) {
 	if commit == "" {
-		return o.emptyTree(ctx)
+		out, err := o.git(ctx, call{Args: []string{"mktree", "-z"}, Stdin: strings.NewReader("")})
+		return lastLine(out), err
 	}
 	if t := o.cache.known(itsTree, commit); t != "" {
 		return t, nil
@@ -148,17 +117,9 @@ func (o *objects) tree(ctx context.Context, commit string) (string, error) {
 	return lastLine(out), nil
 }
 
-func (o *objects) emptyTree(ctx context.Context) (string, error) {
-	out, err := o.git(ctx, call{Args: []string{"mktree", "-z"}, Stdin: strings.NewReader("")})
-	return lastLine(out), err
-}
-
 // orZero is a commit, or the null id as long as like.
-func (o *objects) orZero(commit, like string) string {
-	if commit != "" {
-		return commit
-	}
-	return strings.Repeat("0", max(len(like), 40))
+func orZero(commit, like string) string {
+	return cmp.Or(commit, strings.Repeat("0", max(len(like), 40)))
 }
 
 func refOf(branch string) string {
@@ -168,12 +129,7 @@ func refOf(branch string) string {
 	return "refs/heads/" + branch
 }
 
-func orNothing(commit string) string {
-	if commit == "" {
-		return "nothing"
-	}
-	return short(commit)
-}
+func orNothing(commit string) string { return cmp.Or(short(commit), "nothing") }
 
 // short is the abbreviated id of a commit.
 func short(commit string) string { return commit[:min(len(commit), 10)] }
@@ -185,4 +141,72 @@ func lastLine(out []byte) string {
 
 func notFound(op, msg string, err error) error {
 	return &centurion.Error{Op: op, Kind: centurion.KindNotFound, Msg: msg, Err: err}
+}
+
+// objectCache caches git's answers about objects by full id: objects never change, and each answer costs a process. If an object is
+// pruned meanwhile, the call that reads it fails. The zero value is ready to use.
+type objectCache struct {
+	mu      sync.Mutex
+	answers map[question]string
+}
+
+// question is a question to git about an object.
+type question struct{ what, id string }
+
+// The kinds of questions. The answer is an id, too.
+const (
+	itsCommit = "commit" // the id, if it is a commit
+	itsTree   = "tree"   // the tree of a commit or tree
+	itsPublic = "public" // the tree without the project's .opencode/
+)
+
+// maxAnswers is the size at which the cache is cleared. A mission of a thousand merges needs some ten thousand answers of 200 bytes.
+const maxAnswers = 50_000
+
+// known returns an answer, or "".
+func (c *objectCache) known(what, id string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.answers[question{what, id}]
+}
+
+// learn stores an answer, unless the question was about a name that may change its meaning.
+func (c *objectCache) learn(what, id, answer string) {
+	if !isID(id) || !isID(answer) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.answers == nil || len(c.answers) >= maxAnswers {
+		c.answers = map[question]string{}
+	}
+	c.answers[question{what, id}] = answer
+}
+
+// hasTree stores the tree of a commit or tree.
+func (c *objectCache) hasTree(id, tree string) {
+	c.learn(itsTree, id, tree)
+	c.learn(itsTree, tree, tree)
+}
+
+// made stores the facts of a commit.
+func (c *objectCache) made(commit, tree string) {
+	c.learn(itsCommit, commit, commit)
+	c.hasTree(commit, tree)
+}
+
+// isID reports whether a name is a full object id, which git prefers to a branch of that name.
+func isID(name string) bool {
+	return (len(name) == 40 || len(name) == 64) && strings.Trim(name, "0123456789abcdef") == ""
+}
+
+// standsAt reports whether the HEAD of a git directory is exactly this: "ref: refs/heads/…", or a commit. It returns false if refs are
+// not stored in files.
+func standsAt(gitDir, what string) bool {
+	path := filepath.Join(gitDir, "HEAD")
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	b, err := os.ReadFile(path)
+	return err == nil && strings.TrimRight(string(b), "\n") == what
 }

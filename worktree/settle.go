@@ -122,7 +122,11 @@ func (u *userSide) complete(ctx context.Context, j journal) error {
 	if err := p.copyIndex(work); err != nil {
 		return err
 	}
-	now, err := p.place.look(ctx, work, pathsOf(j.Steps))
+	var paths []string
+	for _, s := range j.Steps {
+		paths = append(paths, s.Path)
+	}
+	now, err := p.place.look(ctx, work, paths)
 	if err != nil {
 		return err
 	}

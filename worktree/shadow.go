@@ -128,17 +128,15 @@ func (s *Shadow) Save(ctx context.Context, label string) (tree string, err error
 // keep makes a tree the newest of the history.
 func (s *Shadow) keep(ctx context.Context, tree, label string) (string, error) {
 	tip, err := s.repo.Tip(ctx, history)
-	var parents []string
 	switch {
 	case err == nil:
 		if had, err := s.repo.tree(ctx, tip); err != nil || had == tree {
 			return tree, err
 		}
-		parents = []string{tip}
 	case centurion.KindOf(err) != centurion.KindNotFound:
 		return "", err
 	}
-	commit, err := s.repo.commitTree(ctx, tree, label+"\n", nil, parents...)
+	commit, err := s.repo.commitTree(ctx, tree, label+"\n", nil, tip)
 	if err != nil {
 		return "", err
 	}
@@ -327,8 +325,8 @@ func (s *Shadow) compare(ctx context.Context, dir, from, to string, paths []stri
 
 func (s *Shadow) restore(ctx context.Context, dir, from, to string, steps []step, infos map[string]fs.FileInfo) ([]centurion.FileChange, []string, error) {
 	done := map[string]bool{}
-	for _, name := range pathsOf(steps) {
-		done[name] = true
+	for _, st := range steps {
+		done[st.Path] = true
 	}
 	all, err := s.repo.changes(ctx, to, from, false)
 	if err != nil {

@@ -3,7 +3,9 @@ package worktree
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,15 +32,10 @@ func (s *snapshots) Snapshot(ctx context.Context, ref string, dirty bool) (centu
 			return centurion.Base{}, err
 		}
 		if n > 0 || head.Commit == "" {
-			args := []string{"commit-tree", tree, "-m", "Uncommitted changes at the start of the mission"}
-			if head.Commit != "" {
-				args = append(args, "-p", head.Commit)
-			}
-			out, err := s.git(ctx, call{Args: args})
-			if err != nil {
+			base.Dirty = n
+			if base.Commit, err = s.commitTree(ctx, tree, "Uncommitted changes at the start of the mission\n", nil, head.Commit); err != nil {
 				return centurion.Base{}, err
 			}
-			base.Commit, base.Dirty = line(out), n
 		}
 	}
 	if _, err := s.git(ctx, call{Args: []string{"update-ref", ref, base.Commit}}); err != nil {
@@ -222,5 +219,62 @@ func (s *snapshots) restorePrivate(ctx context.Context, v view, head string) err
 		return err
 	}
 	_, err = s.git(ctx, v.call("reset", "-q", "--no-refresh", head, "--", only))
+	return err
+}
+
+// temp returns a name for a temporary index. remove deletes it and its lock.
+func (o *objects) temp() (path string, remove func(), err error) {
+	dir, err := o.scratch()
+	if err != nil {
+		return "", nil, err
+	}
+	return filepath.Join(dir, "index"), func() { os.RemoveAll(dir) }, nil
+}
+
+// copyIndex copies an index with its time. Git treats files as changed unless they are older than the index; with a newer time, a file
+// written between index and copy, with the same size, would count as unchanged. A missing index is an empty one.
+func copyIndex(from, to string) error {
+	info, err := os.Stat(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return failed("copy the index", "", err)
+		}
+		return nil
+	}
+	if err != nil {
+		return failed("copy the index", "", err)
+	}
+	b, err := os.ReadFile(from)
+	if err != nil {
+		return failed("copy the index", "", err)
+	}
+	half := to + ".half"
+	err = os.WriteFile(half, b, 0o600)
+	if err == nil {
+		err = os.Chtimes(half, info.ModTime(), info.ModTime())
+	}
+	if err == nil {
+		err = os.Rename(half, to)
+	}
+	if err != nil {
+		os.Remove(half)
+		return failed("copy the index", "", err)
+	}
+	return nil
+}
+
+// writeFile replaces a file atomically.
+func writeFile(path string, content []byte, mode fs.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	half := path + ".half"
+	err := os.WriteFile(half, content, mode)
+	if err == nil {
+		err = os.Rename(half, path)
+	}
+	if err != nil {
+		os.Remove(half)
+	}
 	return err
 }

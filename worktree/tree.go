@@ -265,23 +265,24 @@ func indexInfo(changes map[string]entry) *bytes.Reader {
 
 // withIndex calls f with the name of a new index, and removes it afterwards.
 func (o *objects) withIndex(f func(index string) error) error {
-	dir, err := o.scratch()
+	index, remove, err := o.temp()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	return f(filepath.Join(dir, "index"))
+	defer remove()
+	return f(index)
 }
 
 // scratch makes a directory, to be removed by the caller.
 func (o *objects) scratch() (string, error) {
+	const op = "make a temporary directory"
 	at := filepath.Join(o.opts.Home, "tmp")
 	if err := os.MkdirAll(at, 0o700); err != nil {
-		return "", diskError("make a temporary directory", err)
+		return "", failed(op, "", err)
 	}
 	dir, err := os.MkdirTemp(at, "m")
 	if err != nil {
-		return "", diskError("make a temporary directory", err)
+		return "", failed(op, "", err)
 	}
 	return dir, nil
 }

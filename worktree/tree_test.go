@@ -293,7 +293,7 @@ func FuzzParseChanges(f *testing.F) {
 				t.Error("a change without a path")
 			}
 			for _, h := range c.Hunks {
-				_, old, _, add, err := ranges(h.Header)
+				old, _, add, err := ranges(h.Header)
 				before, after := sides(h.Text)
 				if err != nil || count(before) > old || count(after) > add {
 					t.Errorf("%v: %+v has %d and %d lines", err, h, count(before), count(after))

@@ -6,11 +6,7 @@
 // Only [Repo.Merge] and [Repo.Undo] touch the person's index, branch and working files.
 package worktree
 
-import (
-	"context"
-
-	"centurion"
-)
+import "centurion"
 
 // Options are the options for opening a repository.
 type Options struct {
@@ -80,11 +76,3 @@ type Merging struct {
 	Conflicts []Conflict
 	Stash     string // the git command that stashes all files of Overlap; empty if there is none
 }
-
-// The lifecycle of a checkout:
-//
-//	Take ──▶ (written to) ──▶ Commit ──▶ Start over on a newer tip ──▶ … ──▶ Release
-//
-// Nothing is lost on any of these ways: Release commits uncommitted work to the branch first, and a branch is deleted only when it is
-// an ancestor of the commit that it is released into.
-var _ context.Context
