@@ -25,7 +25,7 @@ var limits = map[string]struct{ now, goal int }{
 	"lines of orchestrator":                      {2300, 2600},
 	"lines of the biggest room":                  {1900, 2000},
 	"lines of cmd":                               {5000, 6000},
-	"lines of the product":                       {93700, 82000},
+	"lines of the product":                       {93200, 82000},
 	"files over 500 lines":                       {0, 0},
 	"functions over 60 lines":                    {2, 0},
 	"files in one circle":                        {12, 8},

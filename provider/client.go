@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	openai "github.com/sashabaranov/go-openai"
-
 	"centurion"
 )
 
@@ -65,11 +63,10 @@ type Endpoint struct {
 
 // Client accesses one endpoint. It is safe for concurrent use by many sessions.
 type Client struct {
-	end    Endpoint
-	extra  []field
-	config openai.ClientConfig
-	gate   *Gate
-	err    error // of the configuration; returned by every call
+	end  Endpoint
+	base string // the base URL, without a slash at its end
+	gate *Gate
+	err  error // of the configuration; told by every call
 }
 
 // field is an additional field of a request's body.
@@ -86,20 +83,16 @@ func New(e Endpoint) *Client {
 	if e.HTTP == nil {
 		e.HTTP = e.Gates.client()
 	}
-	c := &Client{end: e, gate: e.Gates.Of(e.Model), config: openai.DefaultConfig(e.APIKey)}
-	c.config.BaseURL = strings.TrimRight(e.BaseURL, "/")
-	// Lines that are not part of the answer are removed before go-openai counts them; see sieve.
-	c.config.EmptyMessagesLimit = 1 << 30
+	e.Wire = cmp.Or(e.Wire, Wire(chat{echo: e.EchoReasoning}))
+	c := &Client{end: e, base: strings.TrimRight(e.BaseURL, "/"), gate: e.Gates.Of(e.Model)}
 	if e.BaseURL == "" {
 		c.err = &centurion.Error{Op: "call " + e.Model.String(), Kind: centurion.KindConfig, Msg: "the provider has no base URL",
 			Hint: "set provider." + e.Model.Provider + ".options.baseURL in opencode.json"}
 	}
-	extra, err := fieldsOf(e.Extra)
-	if err != nil {
+	if _, err := fieldsOf(e.Extra); err != nil {
 		err.Op = "call " + e.Model.String()
 		c.err = err
 	}
-	c.extra = extra
 	return c
 }
 
@@ -125,10 +118,6 @@ func (c *Client) Model() ModelInfo { return ModelInfo{c.end.Model, c.end.Limits}
 // Closed returns for how long this model accepts no requests, because its provider said "too many requests"; 0 if it accepts them.
 func (c *Client) Closed() time.Duration { return c.gate.Closed() }
 
-func (c *Client) hasExtra(name string) bool {
-	return slices.ContainsFunc(c.extra, func(f field) bool { return f.name == name })
-}
-
 // Models returns the ids of the models that the provider offers (GET /models), sorted. It takes at most 30 s. Errors
 // have the same kinds as those of [Client.Stream].
 func (c *Client) Models(ctx context.Context) ([]string, error) {
@@ -137,13 +126,13 @@ func (c *Client) Models(ctx context.Context) ([]string, error) {
 		return nil, c.err
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, modelsTimeout, &centurion.Error{Kind: centurion.KindNetwork,
-		Msg: "no answer for " + modelsTimeout.String(), Hint: "check that the server answers at " + c.config.BaseURL})
+		Msg: "no answer for " + modelsTimeout.String(), Hint: "check that the server answers at " + c.base})
 	defer cancel()
-	req, err := http.NewRequestWithContext(limited, http.MethodGet, c.config.BaseURL+"/models", nil)
+	req, err := http.NewRequestWithContext(limited, http.MethodGet, c.base+"/models", nil)
 	if err != nil {
 		return nil, &centurion.Error{Op: op, Kind: centurion.KindConfig, Err: err}
 	}
-	c.authorize(req.Header)
+	c.end.Wire.Authorize(req.Header, c.end.APIKey)
 	c.setHeaders(req.Header)
 	resp, err := c.end.HTTP.Do(req)
 	if err != nil {
@@ -164,7 +153,7 @@ func (c *Client) Models(ctx context.Context) ([]string, error) {
 	}
 	if err := lenient(b, &list); err != nil {
 		return nil, &centurion.Error{Op: op, Kind: centurion.KindConfig, Msg: "the answer is not a list of models: " + excerpt(b),
-			Hint: "check the base URL " + c.config.BaseURL}
+			Hint: "check the base URL " + c.base}
 	}
 	ids := make([]string, 0, len(list.Data))
 	for _, m := range list.Data {

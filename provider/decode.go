@@ -11,8 +11,7 @@ import (
 	"centurion"
 )
 
-// The format of a chunk. We define our own because go-openai drops half of what real endpoints send. A field of an unexpected type
-// counts as absent.
+// The format of a chunk. A field of an unexpected type counts as absent.
 type (
 	wireChunk struct {
 		Choices []wireChoice    `json:"choices"`
@@ -133,24 +132,21 @@ func lenient(b []byte, v any) error {
 	return err
 }
 
-// decoder turns chunks into deltas.
+// decoder converts the chunks of chat completions to deltas.
 type decoder struct {
-	yield   func(Delta, error) bool
-	gone    bool // the reader has gone
-	told    bool // a piece of the answer was yielded
-	chunks  int
-	finish  string // the provider's finish reason
+	emit    func(Delta)
+	over    bool
+	finish  string // as the provider said it
 	refused bool
 	calls   calls
 	tokens  centurion.Tokens
 }
 
-func (d *decoder) emit(x Delta) {
-	if !d.gone {
-		d.told = true
-		d.gone = !d.yield(x, nil)
-	}
-}
+// Over reports whether Done was emitted.
+func (d *decoder) Over() bool { return d.over }
+
+// Event takes one chunk.
+func (d *decoder) Event(data []byte) (piece bool, err error) { return true, d.chunk(data) }
 
 // chunk takes one chunk. An error is of type [*centurion.Error], without its operation.
 func (d *decoder) chunk(raw []byte) error {
@@ -167,9 +163,8 @@ func (d *decoder) chunk(raw []byte) error {
 	}
 	var c wireChunk
 	if err := lenient(raw, &c); err != nil {
-		return &centurion.Error{Kind: centurion.KindStreamCut, Msg: "an event is not JSON: " + excerpt(bytes.Replace(raw, []byte("{ "), []byte("{"), 1))}
+		return notJSON(raw)
 	}
-	d.chunks++
 	if present(c.Error) || c.Type == "error" || c.Object == "error" {
 		return providerError(0, nil, raw)
 	}
@@ -248,8 +243,11 @@ func (w *wireDelta) thought() string {
 	return s.String()
 }
 
-// done yields the end of the answer. It returns false if the reader stopped before that.
-func (d *decoder) done() bool {
+// end emits the end of an answer with a finish reason.
+func (d *decoder) end() error {
+	if d.calls.nameless() {
+		return errNameless
+	}
 	finish := finishOf(d.finish)
 	clean := finish == centurion.FinishStop || finish == centurion.FinishToolCalls
 	n := d.calls.end(clean, d.emit)
@@ -261,19 +259,14 @@ func (d *decoder) done() bool {
 	case clean:
 		finish = centurion.FinishStop
 	}
-	if d.gone {
-		return false
-	}
 	d.emit(Delta{Type: Done, Finish: finish, Tokens: d.tokens})
-	return true
+	d.over = true
+	return nil
 }
 
-// cut describes how far an interrupted answer came.
-func (d *decoder) cut() string {
-	if d.chunks == 0 {
-		return "the answer ended before it began"
-	}
-	return "the answer ended without a finish reason"
+// notJSON is the error for an unreadable event.
+func notJSON(event []byte) error {
+	return &centurion.Error{Kind: centurion.KindStreamCut, Msg: "an event is not JSON: " + excerpt(event)}
 }
 
 func finishOf(reason string) string {

@@ -270,7 +270,7 @@ func (c *Client) complete(e *centurion.Error, op string) *centurion.Error {
 
 // baseURL returns the base URL without possible secrets.
 func (c *Client) baseURL() string {
-	u, err := url.Parse(c.config.BaseURL)
+	u, err := url.Parse(c.base)
 	if err != nil {
 		return ""
 	}

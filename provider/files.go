@@ -3,8 +3,6 @@ package provider
 import (
 	"strings"
 
-	openai "github.com/sashabaranov/go-openai"
-
 	"centurion"
 )
 
@@ -67,16 +65,14 @@ func (m moved) each(text func(string), file func(centurion.File)) {
 }
 
 // chatParts formats a message of the user as a list of parts. Chat completions support images, but no common format for PDFs.
-func chatParts(m moved) (out []openai.ChatMessagePart) {
-	text := func(s string) {
-		out = append(out, openai.ChatMessagePart{Type: openai.ChatMessagePartTypeText, Text: s})
-	}
+func chatParts(m moved) (out []chatPart) {
+	text := func(s string) { out = append(out, chatPart{Type: "text", Text: s}) }
 	m.each(text, func(f centurion.File) {
 		if !centurion.IsImage(f.Mime) {
 			text(unsendable(f))
 			return
 		}
-		out = append(out, openai.ChatMessagePart{Type: openai.ChatMessagePartTypeImageURL, ImageURL: &openai.ChatMessageImageURL{URL: f.DataURL()}})
+		out = append(out, chatPart{Type: "image_url", Image: &chatImage{f.DataURL()}})
 	})
 	return out
 }

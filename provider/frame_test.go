@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"bufio"
 	"bytes"
 	"io"
 	"slices"
@@ -10,11 +9,11 @@ import (
 	"testing/iotest"
 )
 
-// frames reads the events of a stream as a decoder gets them.
-func frames(r io.Reader) (all []string, err error) {
-	lines := bufio.NewReaderSize(newSieve(r, "text/event-stream"), readBlock)
+// framesOf reads the events of a stream as a decoder gets them.
+func framesOf(r io.Reader) (all []string, err error) {
+	events := newFrames(r, "text/event-stream")
 	for {
-		data, err := nextData(lines)
+		data, err := events.next()
 		if err != nil {
 			return all, err
 		}
@@ -30,8 +29,8 @@ func FuzzFrames(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		whole, err := frames(bytes.NewReader(b))
-		slow, serr := frames(iotest.OneByteReader(bytes.NewReader(b)))
+		whole, err := framesOf(bytes.NewReader(b))
+		slow, serr := framesOf(iotest.OneByteReader(bytes.NewReader(b)))
 		if !slices.Equal(whole, slow) || (err == io.EOF) != (serr == io.EOF) {
 			t.Fatalf("whole: %q, %v; byte by byte: %q, %v", whole, err, slow, serr)
 		}

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -98,7 +97,7 @@ func (s *items) Event(raw []byte) (piece bool, err error) { return true, s.event
 func (s *items) event(raw []byte) error {
 	var e wireEvent
 	if err := lenient(raw, &e); err != nil {
-		return &centurion.Error{Kind: centurion.KindStreamCut, Msg: "an event is not JSON: " + excerpt(bytes.Replace(raw, []byte("{ "), []byte("{"), 1))}
+		return notJSON(raw)
 	}
 	if e.Object == "response" && e.Type == "" { // an answer that was not streamed
 		return s.end(raw)
@@ -334,11 +333,7 @@ func (s *items) end(raw json.RawMessage) error {
 		}
 		return &centurion.Error{Kind: centurion.KindOverloaded, Msg: "the provider broke the answer off: " + string(r.Status)}
 	}
-	if s.d.calls.nameless() {
-		return errNameless
-	}
-	s.d.done()
-	return nil
+	return s.d.end()
 }
 
 // complete yields missing parts from the complete output, and fails if a call is still incomplete. Positions in that list are

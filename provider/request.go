@@ -1,18 +1,69 @@
 package provider
 
 import (
+	"bytes"
 	"encoding/json"
-	"io"
+	"errors"
 	"math"
 	"net/http"
-	"slices"
-	"strconv"
+	"regexp"
 	"strings"
 
-	openai "github.com/sashabaranov/go-openai"
+	"centurion"
 )
 
-// nothing is the text of an empty message. go-openai omits an empty content, which most endpoints refuse.
+// The shapes of a request for a chat completion.
+type (
+	chatRequest struct {
+		Model         string        `json:"model"`
+		Stream        bool          `json:"stream"`
+		StreamOptions *chatStream   `json:"stream_options,omitzero"`
+		MaxTokens     int           `json:"max_tokens,omitzero"`
+		MaxCompletion int           `json:"max_completion_tokens,omitzero"`
+		Temperature   *float64      `json:"temperature,omitzero"`
+		Effort        string        `json:"reasoning_effort,omitzero"`
+		Tools         []chatTool    `json:"tools,omitempty"`
+		Messages      []chatMessage `json:"messages"` // the last field: everything before it stays the same from request to request
+	}
+	chatStream struct {
+		Usage bool `json:"include_usage"`
+	}
+	chatTool struct {
+		Type     string       `json:"type"`
+		Function chatFunction `json:"function"`
+	}
+	chatFunction struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitzero"`
+		Parameters  json.RawMessage `json:"parameters"`
+	}
+	chatMessage struct {
+		Role      Role       `json:"role"`
+		Content   any        `json:"content,omitempty"` // a text, or a list of chatPart
+		Reasoning string     `json:"reasoning_content,omitzero"`
+		Calls     []chatCall `json:"tool_calls,omitempty"`
+		CallID    string     `json:"tool_call_id,omitzero"`
+	}
+	chatCall struct {
+		ID       string     `json:"id"`
+		Type     string     `json:"type"`
+		Function chatCalled `json:"function"`
+	}
+	chatCalled struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	chatPart struct {
+		Type  string     `json:"type"`
+		Text  string     `json:"text,omitzero"`
+		Image *chatImage `json:"image_url,omitzero"`
+	}
+	chatImage struct {
+		URL string `json:"url"`
+	}
+)
+
+// nothing is the text of an empty message: most endpoints refuse an empty content.
 const nothing = "(empty)"
 
 var emptySchema = json.RawMessage(`{"type":"object","properties":{}}`)
@@ -28,75 +79,95 @@ func fixedSampling(model string) bool {
 	return false
 }
 
-// request makes the body, and the fields that go-openai does not support.
-func (c *Client) request(r Request) (openai.ChatCompletionRequest, []field) {
-	model := c.end.Model.ID
-	req := openai.ChatCompletionRequest{Model: model, Messages: c.messages(r), Stream: true}
-	// Mistral refuses the option, and counts tokens anyway.
-	if c.end.Model.Provider != "mistral" && !c.hasExtra("stream_options") {
-		req.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
+// completionsOnly are OpenAI's models from before there were chats.
+var completionsOnly = regexp.MustCompile(`^(?:text-|code-)?(?:davinci|curie|babbage|ada|cushman)(?:-instruct-beta)?(?:-00[1-3])?$`)
+
+// bearer sends a key as OpenAI takes it.
+type bearer struct{}
+
+// Authorize puts the key into the header.
+func (bearer) Authorize(h http.Header, key string) {
+	if key != "" {
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
+
+// chat speaks OpenAI's chat completions, which every other endpoint knows.
+type chat struct {
+	bearer
+	echo bool // hands the reasoning of earlier answers back
+}
+
+// Decoder returns what reads one answer.
+func (chat) Decoder(emit func(Delta)) Decoder { return &decoder{emit: emit} }
+
+// Request writes the body. From GPT-5.6 on OpenAI takes tools here only from a model that is told not to reason, and from some none at
+// all; the models before want the field left out.
+func (w chat) Request(ref centurion.ModelRef, r Request, extra map[string]any) (path string, body []byte, err error) {
+	has := func(name string) bool { _, ok := extra[name]; return ok }
+	model := ref.ID
+	req := chatRequest{Model: model, Stream: true, Messages: w.messages(r)}
+	if ref.Provider != "mistral" && !has("stream_options") { // Mistral refuses the option, and counts tokens without being asked
+		req.StreamOptions = &chatStream{true}
 	}
 	for _, t := range r.Tools {
 		schema := t.Schema
 		if len(schema) == 0 {
 			schema = emptySchema
 		}
-		req.Tools = append(req.Tools, openai.Tool{Type: openai.ToolTypeFunction,
-			Function: &openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: schema}})
+		req.Tools = append(req.Tools, chatTool{"function", chatFunction{t.Name, t.Description, schema}})
 	}
-	// These two bypass go-openai, which omits a temperature of 0 and refuses max_tokens for some model names.
-	fields := slices.Clone(c.extra)
-	if r.MaxOutput > 0 && !c.hasExtra("max_tokens") && !c.hasExtra("max_completion_tokens") {
-		name := "max_tokens"
+	if !has("max_tokens") && !has("max_completion_tokens") {
 		if fixedSampling(model) || strings.HasPrefix(model, "gpt-5") {
-			name = "max_completion_tokens"
+			req.MaxCompletion = max(r.MaxOutput, 0)
+		} else {
+			req.MaxTokens = max(r.MaxOutput, 0)
 		}
-		fields = append(fields, field{name, strconv.AppendInt(nil, int64(r.MaxOutput), 10)})
 	}
-	if t := r.Temperature; t != nil && !fixedSampling(model) && !c.hasExtra("temperature") && !math.IsNaN(*t) && !math.IsInf(*t, 0) {
-		fields = append(fields, field{"temperature", strconv.AppendFloat(nil, *t, 'f', -1, 64)})
+	if t := r.Temperature; t != nil && !fixedSampling(model) && !has("temperature") && !math.IsNaN(*t) && !math.IsInf(*t, 0) {
+		req.Temperature = t
 	}
-	// From GPT-5.6 on OpenAI accepts tools in chat completions only with reasoning disabled; earlier models require the field to be
-	// omitted. GPT-6 Astra and 6.1 accept no tools here at all, and go-openai reports that.
-	if len(req.Tools) > 0 && !c.hasExtra("reasoning_effort") &&
-		(strings.HasPrefix(model, "gpt-5.6") || model == openai.GPT6Sol || model == openai.GPT6Luna) {
-		req.ReasoningEffort = openai.ReasoningEffortNone
+	switch tools := len(req.Tools) > 0; {
+	case completionsOnly.MatchString(model):
+		return "", nil, errors.New("this model is not supported by chat completions")
+	case tools && (model == "gpt-6-astra" || model == "gpt-6.1-sol"):
+		return "", nil, errors.New("tool calling with this model requires the Responses API")
+	case tools && !has("reasoning_effort") && (strings.HasPrefix(model, "gpt-5.6") || model == "gpt-6-sol" || model == "gpt-6-luna"):
+		req.Effort = "none"
 	}
-	return req, fields
+	body, err = encode(req, extra)
+	return "/chat/completions", body, err
 }
 
-func (c *Client) messages(r Request) []openai.ChatCompletionMessage {
-	out := make([]openai.ChatCompletionMessage, 0, len(r.Messages)+1)
+func (w chat) messages(r Request) []chatMessage {
+	out := make([]chatMessage, 0, len(r.Messages)+1)
 	if r.System != "" {
-		out = append(out, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: r.System})
+		out = append(out, chatMessage{Role: "system", Content: r.System})
 	}
 	for _, m := range fromUser(r.Messages) {
-		msg := openai.ChatCompletionMessage{Role: string(m.Role), Content: m.Text}
-		switch m.Role {
-		case Assistant:
-			if c.end.EchoReasoning {
-				msg.ReasoningContent = m.Reasoning
+		msg := chatMessage{Role: m.Role}
+		if m.Role == Tool {
+			msg.CallID = m.CallID
+		}
+		if m.Role == Assistant {
+			if w.echo {
+				msg.Reasoning = m.Reasoning
 			}
 			for _, call := range m.Calls {
 				args := call.Arguments
 				if !json.Valid([]byte(args)) {
 					args = "{}" // several endpoints parse the arguments of earlier calls and refuse the whole history
 				}
-				msg.ToolCalls = append(msg.ToolCalls, openai.ToolCall{ID: call.ID, Type: openai.ToolTypeFunction,
-					Function: openai.FunctionCall{Name: call.Name, Arguments: args}})
+				msg.Calls = append(msg.Calls, chatCall{call.ID, "function", chatCalled{call.Name, args}})
 			}
-			if msg.Content == "" && len(msg.ToolCalls) == 0 {
-				msg.Content = nothing
-			}
-		case Tool:
-			msg.ToolCallID = m.CallID
-			fallthrough
-		default:
-			if !m.bare() {
-				msg.Content, msg.MultiContent = "", chatParts(m)
-			} else if msg.Content == "" {
-				msg.Content = nothing
-			}
+		}
+		switch {
+		case m.Role != Assistant && !m.bare():
+			msg.Content = chatParts(m)
+		case m.Text != "":
+			msg.Content = m.Text
+		case len(msg.Calls) == 0:
+			msg.Content = nothing
 		}
 		out = append(out, msg)
 	}
@@ -113,30 +184,20 @@ func frontOf(fields []field) []byte {
 	return front
 }
 
-// splice inserts fields at the front of the JSON object in req's body, without parsing the body, which may be a whole conversation.
-func splice(req *http.Request, fields []field) {
-	if len(fields) == 0 || req.GetBody == nil {
-		return
+// encode writes a body with the fields of extra in front of it, so that its last field, the conversation, stays the last.
+func encode(body any, extra map[string]any) ([]byte, error) {
+	fields, bad := fieldsOf(extra)
+	if bad != nil {
+		return nil, bad
 	}
-	front := frontOf(fields)
-	whole := req.GetBody
-	with := func() (io.ReadCloser, error) {
-		body, err := whole()
-		if err != nil {
-			return nil, err
-		}
-		if _, err := io.ReadFull(body, make([]byte, 1)); err != nil { // the brace, which is part of front
-			return nil, err
-		}
-		return struct {
-			io.Reader
-			io.Closer
-		}{io.MultiReader(strings.NewReader(string(front)), body), body}, nil
+	b := bytes.NewBuffer(frontOf(fields))
+	own := b.Len()
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(body); err != nil {
+		return nil, err
 	}
-	body, err := with()
-	if err != nil {
-		return
-	}
-	req.Body, req.GetBody = body, with
-	req.ContentLength += int64(len(front)) - 1
+	all := b.Bytes()
+	copy(all[1:], all[:own])
+	return all[1:], nil // one brace is enough
 }

@@ -1,10 +1,8 @@
 package provider
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
-	"net/http"
 	"strings"
 
 	"centurion"
@@ -73,39 +71,18 @@ func thinks(model string) bool {
 
 // Responses implements OpenAI's responses, required by its newer models. Nothing is stored at the provider. The zero Responses is ready
 // to use.
-type Responses struct{}
+type Responses struct{ bearer }
 
 var _ Wire = Responses{}
 
-// Authorize sets the key in OpenAI's format.
-func (Responses) Authorize(h http.Header, key string) {
-	if key != "" {
-		h.Set("Authorization", "Bearer "+key)
-	}
-}
-
 // Request writes the body. extra comes first, so that the conversation stays the last field.
 func (Responses) Request(model centurion.ModelRef, r Request, extra map[string]any) (path string, body []byte, err error) {
-	fields, bad := fieldsOf(extra)
-	if bad != nil {
-		return "", nil, bad
-	}
-	b := bytes.NewBuffer(frontOf(fields))
-	own := b.Len()
-	e := json.NewEncoder(b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(responsesBody(model, r, extra)); err != nil {
-		return "", nil, err
-	}
-	body = b.Bytes()
-	copy(body[1:], body[:own])
-	return "/responses", body[1:], nil // without the second brace
+	body, err = encode(responsesBody(model, r, extra), extra)
+	return "/responses", body, err
 }
 
 // Decoder returns the decoder for one answer.
-func (Responses) Decoder(emit func(Delta)) Decoder {
-	return newItems(&decoder{yield: func(d Delta, _ error) bool { emit(d); return true }})
-}
+func (Responses) Decoder(emit func(Delta)) Decoder { return newItems(&decoder{emit: emit}) }
 
 // responsesBody makes the body without extra.
 func responsesBody(model centurion.ModelRef, r Request, extra map[string]any) itemsRequest {

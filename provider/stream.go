@@ -1,14 +1,14 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"iter"
 	"math/rand/v2"
+	"net/http"
 	"time"
-
-	openai "github.com/sashabaranov/go-openai"
 
 	"centurion"
 	"centurion/guard"
@@ -71,11 +71,7 @@ func (c *Client) stream(ctx context.Context, req Request, yield func(Delta, erro
 			}
 			return
 		}
-		once := c.once
-		if c.end.Wire != nil {
-			once = c.onceOver
-		}
-		err := once(ctx, req, yield)
+		err := c.once(ctx, req, yield)
 		if err == nil || errors.Is(err, errBroken) {
 			return
 		}
@@ -161,82 +157,111 @@ func (c *Client) ended(ctx context.Context) error {
 	return &centurion.Error{Op: c.op(), Kind: centurion.KindOf(cause), Err: cause}
 }
 
+// reader passes the pieces of one answer on.
+type reader struct {
+	yield  func(Delta, error) bool
+	gone   bool // the reader has gone
+	told   bool // a piece of the answer was yielded
+	events int
+}
+
+func (r *reader) emit(d Delta) {
+	if !r.gone {
+		r.told = true
+		r.gone = !r.yield(d, nil)
+	}
+}
+
+// cut describes how far an interrupted answer came.
+func (r *reader) cut() string {
+	if r.events == 0 {
+		return "the answer ended before it began"
+	}
+	return "the answer ended without a finish reason"
+}
+
 // once makes one request by chat completions. It returns nil when Done was yielded, and errBroken when the reader stopped. An error
 // before the first piece of the answer may be retried; later ones never are, because their status is removed.
 func (c *Client) once(ctx context.Context, req Request, yield func(Delta, error) bool) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	body, fields := c.request(req)
-	x := c.exchange(inner, cancel, req)
-	x.fields = fields
-	config := c.config
-	config.HTTPClient = x
-	s, err := openai.NewClientWithConfig(config).CreateChatCompletionStream(inner, body)
+	post, err := c.post(inner, req)
 	if err != nil {
-		if _, ok := errors.AsType[*centurion.Error](err); !ok {
-			err = &centurion.Error{Op: c.op(), Kind: centurion.KindInvalidRequest, Err: err, Hint: "choose another model"}
-		}
+		return &centurion.Error{Op: c.op(), Kind: centurion.KindInvalidRequest, Err: err, Hint: "choose another model"}
+	}
+	x := c.exchange(inner, cancel, req)
+	resp, err := x.send(post)
+	if err != nil {
 		return err
 	}
-	defer s.Close()
-
-	d := decoder{yield: yield}
-	for !d.gone {
-		raw, err := s.RecvRaw()
-		if err != nil {
-			if err = c.judge(x, &d, err); err != nil {
-				return err
-			}
-			break
+	defer resp.Body.Close()
+	r := &reader{yield: yield}
+	in := c.end.Wire.Decoder(r.emit)
+	chat, _ := in.(*decoder)
+	complete := func() bool { return chat != nil && chat.finish != "" } // but for a count of its tokens, which may follow or not
+	events := newFrames(&watched{resp.Body, x.watch}, resp.Header.Get("Content-Type"))
+	for !r.gone && !in.Over() {
+		piece := false
+		data, err := events.next()
+		if err != nil && !complete() {
+			return c.judge(x, r, err)
 		}
-		if err := d.chunk(raw); err != nil {
-			if d.finish != "" && centurion.KindOf(err) == centurion.KindStreamCut {
-				break // the answer was complete before the stream was cut
+		if err == nil {
+			r.events++
+			piece, err = in.Event(data)
+			if err != nil && !(complete() && centurion.KindOf(err) == centurion.KindStreamCut) {
+				return c.streamError(err, r)
 			}
-			return c.streamError(err, &d)
 		}
-		if d.finish != "" {
+		switch {
+		case err != nil:
+			if err := chat.end(); err != nil {
+				return c.streamError(err, r)
+			}
+		case complete():
 			x.watch.finished()
-		} else {
+		case piece:
 			x.watch.heard()
 		}
 	}
-	if !d.gone && d.calls.nameless() {
-		return c.streamError(errNameless, &d)
-	}
-	if d.gone || !d.done() {
+	if !in.Over() {
 		return errBroken
 	}
-	x.drain(func() { cancel(nil) })
+	drain(resp.Body, cancel)
 	return nil
 }
 
-// judge returns how a stream ended: nil if the answer is complete.
-func (c *Client) judge(x *exchange, d *decoder, err error) error {
-	if d.finish != "" {
-		return nil // at most the token count is missing
+func (c *Client) post(ctx context.Context, req Request) (*http.Request, error) {
+	path, body, err := c.end.Wire.Request(c.end.Model, req, c.end.Extra)
+	if err != nil {
+		return nil, err
 	}
+	return http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader(body))
+}
+
+// judge returns why an answer is not complete.
+func (c *Client) judge(x *exchange, r *reader, err error) error {
 	if err == io.EOF {
-		return &centurion.Error{Op: c.op(), Kind: centurion.KindStreamCut, Msg: d.cut()}
+		return &centurion.Error{Op: c.op(), Kind: centurion.KindStreamCut, Msg: r.cut()}
 	}
-	if e, ok := errors.AsType[*centurion.Error](err); ok {
-		return c.streamError(e, d)
+	if e, ok := errors.AsType[*centurion.Error](err); ok && x.ctx.Err() == nil {
+		return c.streamError(e, r)
 	}
 	err = c.transportError(x.ctx, c.op(), err)
-	if d.chunks > 0 && centurion.KindOf(err) == centurion.KindNetwork {
-		return &centurion.Error{Op: c.op(), Kind: centurion.KindStreamCut, Msg: d.cut(), Err: err}
+	if r.events > 0 && centurion.KindOf(err) == centurion.KindNetwork {
+		return &centurion.Error{Op: c.op(), Kind: centurion.KindStreamCut, Msg: r.cut(), Err: err}
 	}
 	return err
 }
 
 // streamError completes an error from inside a stream.
-func (c *Client) streamError(err error, d *decoder) error {
+func (c *Client) streamError(err error, r *reader) error {
 	e, ok := errors.AsType[*centurion.Error](err)
 	if !ok {
 		return err
 	}
 	e = c.complete(e, c.op())
-	if d.told {
+	if r.told {
 		e.Status = 0
 	}
 	return e

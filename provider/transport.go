@@ -9,15 +9,12 @@ import (
 	"centurion"
 )
 
-// exchange is one request and its answer. It replaces go-openai's HTTP client, because go-openai hides much of an answer: the headers
-// of a refusal, the text of an error, and whether a stream ended or was cut.
+// exchange is one request and its answer.
 type exchange struct {
-	c      *Client
-	req    Request
-	fields []field
-	ctx    context.Context
-	watch  *watch
-	body   io.ReadCloser
+	c     *Client
+	req   Request
+	ctx   context.Context
+	watch *watch
 }
 
 // exchange returns an exchange for req; cancel ends it.
@@ -27,9 +24,11 @@ func (c *Client) exchange(ctx context.Context, cancel context.CancelCauseFunc, r
 	return x
 }
 
-// Do sends the request. An unsuccessful answer is returned as our error.
-func (x *exchange) Do(req *http.Request) (*http.Response, error) {
-	splice(req, x.fields)
+// send sends the request. An unsuccessful answer is returned as our error.
+func (x *exchange) send(req *http.Request) (*http.Response, error) {
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
+	x.c.end.Wire.Authorize(req.Header, x.c.end.APIKey)
 	if !x.c.end.NoSessionHeaders {
 		if x.req.Session != "" {
 			req.Header.Set("x-session-id", x.req.Session)
@@ -51,23 +50,15 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		defer x.watch.rest()
 		return nil, x.c.statusError(x.c.op(), resp)
 	}
-	x.body = resp.Body
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{newSieve(&watched{resp.Body, x.watch}, resp.Header.Get("Content-Type")), resp.Body}
 	return resp, nil
 }
 
 // drain reads the rest of a complete answer, so that its connection can be reused. If the provider sends more, or does not end it, the
 // connection is closed.
-func (x *exchange) drain(cancel func()) {
-	if x.body == nil {
-		return
-	}
-	t := time.AfterFunc(drainTime, cancel)
+func drain(body io.Reader, cancel context.CancelCauseFunc) {
+	t := time.AfterFunc(drainTime, func() { cancel(nil) })
 	defer t.Stop()
-	_, _ = io.CopyN(io.Discard, x.body, drainBytes)
+	_, _ = io.CopyN(io.Discard, body, drainBytes)
 }
 
 const (

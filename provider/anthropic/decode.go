@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -103,7 +102,7 @@ func (d *decoder) Event(data []byte) (piece bool, err error) {
 	var e wireEvent
 	if err := json.Unmarshal(data, &e); err != nil {
 		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); !ok {
-			return false, cut("an event is not JSON: " + provider.Excerpt(bytes.Replace(data, []byte("{ "), []byte("{"), 1)))
+			return false, cut("an event is not JSON: " + provider.Excerpt(data))
 		}
 	}
 	if e.Type == "error" || len(e.Error) > 0 && string(e.Error) != "null" {
