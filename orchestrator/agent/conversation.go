@@ -49,8 +49,6 @@ type Conversation struct {
 	Heard  int         // messages of a person taken into the history that the model has not seen
 	asked  atomic.Bool // a person wants the history shortened
 	gate   gate        // the wait for a provider
-
-	Listed atomic.Pointer[string] // how its tasks stood when it listed them last
 }
 
 // ID is that of the session.

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	"centurion"
 	"centurion/guard"
@@ -155,6 +157,93 @@ func CancelIdle(ctx context.Context, st *store.Store, id, reason string) error {
 		}
 		return state.Deliver(tx, t, true)
 	})
+}
+
+// Restart launches the tasks that had not ended when the mission last stopped; they hold their files again. It corrects the marks of ended
+// tasks. An interruption counts neither as a failure nor as a rejection. It returns the items whose marks it corrected and the names of the
+// interrupted tasks.
+func (ts *Tasks) Restart(ctx context.Context) (marked, again []string, err error) {
+	tasks, err := ts.Mission.Store.Tasks(ctx, ts.Mission.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if marked, err = ts.Plan.Reconcile(ctx, tasks); err != nil {
+		return nil, nil, err
+	}
+	ts.Claims.HoldAgain(tasks...)
+	for _, t := range tasks {
+		if t.Status.Ended() {
+			continue
+		}
+		if t.Status != centurion.TaskQueued {
+			if _, err := ts.requeue(ctx, t.ID, "after a restart"); err != nil {
+				return nil, nil, err
+			}
+			again = append(again, t.Name())
+		}
+		ts.Launch(t)
+	}
+	return marked, again, nil
+}
+
+// requeue records that a task begins again, and why.
+func (ts *Tasks) requeue(ctx context.Context, id, why string) (t centurion.Task, err error) {
+	err = ts.Mission.Store.Update(ctx, func(tx *store.Tx) (err error) {
+		t, err = state.MoveTask(tx, id, centurion.TaskQueued, func(t *centurion.Task) { t.Reason = why })
+		return err
+	})
+	return t, err
+}
+
+// leasePolls is the number of polls from one search for lost tasks to the next.
+const leasePolls = 10
+
+// lost is the state of the search for tasks without a goroutine.
+type lost struct {
+	mu       sync.Mutex // held during a search; protects the fields below
+	unlooked int        // polls since the last search
+	found    []string   // tasks that the last search has found
+}
+
+// FindLost launches, on every tenth call, the tasks that are recorded as alive but have no goroutine. A task is launched a moment after it
+// was recorded, so only a task that two searches in a row have found is lost.
+func (ts *Tasks) FindLost() {
+	l, m := &ts.lost, ts.Mission
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unlooked++; l.unlooked < leasePolls || m.Ctx.Err() != nil {
+		return
+	}
+	l.unlooked = 0
+	tasks, err := m.Store.Tasks(m.Ctx, m.ID)
+	if err != nil {
+		return // the work itself meets this error, too
+	}
+	var found []string
+	for _, t := range tasks {
+		switch {
+		case t.Status.Ended() || m.Run(t.ID) != nil:
+		case slices.Contains(l.found, t.ID):
+			ts.relaunch(t.ID)
+		default:
+			found = append(found, t.ID)
+		}
+	}
+	l.found = found
+}
+
+// wait returns when no search is under way.
+func (l *lost) wait() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+}
+
+// relaunch starts a lost task again.
+func (ts *Tasks) relaunch(id string) {
+	if t, err := ts.requeue(ts.Mission.Ctx, id, "nobody worked on it any more"); err == nil && ts.Mission.Ctx.Err() == nil {
+		ts.Claims.HoldAgain(t)
+		ts.Launch(t)
+	}
 }
 
 // ready waits until the task may begin: its plan is accepted, the items before it are done, and no other task holds its files. The task's

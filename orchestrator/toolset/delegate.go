@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"centurion"
 	"centurion/agents"
@@ -27,14 +28,15 @@ import (
 // delegator implements tools.Delegator for one conversation.
 type delegator struct {
 	*Set
-	c *agent.Conversation
+	c      *agent.Conversation
+	listed atomic.Pointer[string] // the state of its tasks in the last list
 }
 
 // Delegator returns how a conversation hands out work and ends the mission.
-func (s *Set) Delegator(c *agent.Conversation) tools.Delegator { return delegator{s, c} }
+func (s *Set) Delegator(c *agent.Conversation) tools.Delegator { return &delegator{Set: s, c: c} }
 
 // Delegate records a task and launches it. A call that is repeated after a restart finds its first task, whatever the state of the item.
-func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.Delegation) (centurion.Task, error) {
+func (d *delegator) Delegate(ctx context.Context, call *tools.Call, want tools.Delegation) (centurion.Task, error) {
 	// Some endpoints count their calls anew in each answer, so the key contains the message, too.
 	key := call.Message + "/" + call.ID
 	if t, made, err := d.Mission.Store.TaskByCall(ctx, d.c.ID(), key); made || err != nil {
@@ -95,7 +97,7 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 }
 
 // record writes a task. If its item comes after others, it is returned as waiting, as it will be in a moment.
-func (d delegator) record(p plan.View, t centurion.Task, begun func()) (centurion.Task, error) {
+func (d *delegator) record(p plan.View, t centurion.Task, begun func()) (centurion.Task, error) {
 	t, err := d.Launcher.Record(t, begun)
 	if err == nil && !t.Reviews && p.Doc != nil && t.Status == centurion.TaskQueued {
 		if unmet := p.Doc.Unmet(t.Item); len(unmet) > 0 {
@@ -106,13 +108,13 @@ func (d delegator) record(p plan.View, t centurion.Task, begun func()) (centurio
 }
 
 // ItemTitle returns the title of an item of the plan.
-func (d delegator) ItemTitle(item string) string {
+func (d *delegator) ItemTitle(item string) string {
 	it, _ := d.Plan.ItemNow(item)
 	return it.Title
 }
 
 // recordAgain opens an item that is done but in doubt, and writes a task for it.
-func (d delegator) recordAgain(ctx context.Context, t centurion.Task, begun func()) (centurion.Task, error) {
+func (d *delegator) recordAgain(ctx context.Context, t centurion.Task, begun func()) (centurion.Task, error) {
 	if err := d.Plan.MarkItem(ctx, t.Item, plan.MarkOpen); err != nil {
 		return t, err
 	}
@@ -129,7 +131,7 @@ func (d delegator) recordAgain(ctx context.Context, t centurion.Task, begun func
 }
 
 // allowed checks that the conversation's agent may delegate to the agent that it names.
-func (d delegator) allowed(ctx context.Context, want tools.Delegation) (agents.Agent, error) {
+func (d *delegator) allowed(ctx context.Context, want tools.Delegation) (agents.Agent, error) {
 	agent, err := d.Mission.Cast.Find(want.Agent)
 	if err != nil {
 		return agent, err
@@ -154,7 +156,7 @@ func (d delegator) allowed(ctx context.Context, want tools.Delegation) (agents.A
 }
 
 // Await waits for the end of the task, for as long as [Set.Wait]. The task continues after that.
-func (d delegator) Await(ctx context.Context, _ *tools.Call, id string) (centurion.Task, error) {
+func (d *delegator) Await(ctx context.Context, _ *tools.Call, id string) (centurion.Task, error) {
 	r := d.Mission.Run(id)
 	if r != nil {
 		wait, cancel := context.WithTimeout(ctx, d.Wait)
@@ -178,13 +180,13 @@ func (d delegator) Await(ctx context.Context, _ *tools.Call, id string) (centuri
 }
 
 // Tasks lists the conversation's tasks. If nothing has changed since the last list, it waits for a change first.
-func (d delegator) Tasks(ctx context.Context, _ *tools.Call) ([]centurion.Task, error) {
+func (d *delegator) Tasks(ctx context.Context, _ *tools.Call) ([]centurion.Task, error) {
 	all, err := d.c.Tasks(ctx)
 	if err != nil {
 		return nil, err
 	}
 	alive := slices.IndexFunc(all, func(t centurion.Task) bool { return !t.Status.Ended() })
-	if seen := d.c.Listed.Load(); alive >= 0 && seen != nil && *seen == standOf(all) {
+	if seen := d.listed.Load(); alive >= 0 && seen != nil && *seen == standOf(all) {
 		if _, err := d.c.Lull(ctx, all[alive]); err != nil {
 			return nil, err
 		}
@@ -192,7 +194,7 @@ func (d delegator) Tasks(ctx context.Context, _ *tools.Call) ([]centurion.Task, 
 			return nil, err
 		}
 	}
-	d.c.Listed.Store(new(standOf(all)))
+	d.listed.Store(new(standOf(all)))
 	return all, nil
 }
 
@@ -206,7 +208,7 @@ func standOf(tasks []centurion.Task) string {
 }
 
 // Result returns a task. If it lives, Result waits for its end, unless can names other work to start.
-func (d delegator) Result(ctx context.Context, _ *tools.Call, id string) (t centurion.Task, can string, err error) {
+func (d *delegator) Result(ctx context.Context, _ *tools.Call, id string) (t centurion.Task, can string, err error) {
 	if t, err = d.find(ctx, id); err != nil || t.Status.Ended() {
 		return t, "", err
 	}
@@ -218,7 +220,7 @@ func (d delegator) Result(ctx context.Context, _ *tools.Call, id string) (t cent
 }
 
 // Report is the notice of a task's end, as its parent would get it.
-func (d delegator) Report(ctx context.Context, t centurion.Task) (text string, err error) {
+func (d *delegator) Report(ctx context.Context, t centurion.Task) (text string, err error) {
 	// The main loop reports a plan that cannot be read. The transaction only reads.
 	p, _ := d.Plan.Read()
 	err = d.Mission.Store.Update(ctx, func(tx *store.Tx) error {
@@ -237,7 +239,7 @@ func goesBy(t centurion.Task, name string) bool {
 }
 
 // find returns one of the conversation's tasks.
-func (d delegator) find(ctx context.Context, id string) (centurion.Task, error) {
+func (d *delegator) find(ctx context.Context, id string) (centurion.Task, error) {
 	tasks, err := d.c.Tasks(ctx)
 	if err != nil {
 		return centurion.Task{}, err
@@ -265,7 +267,7 @@ func (d delegator) find(ctx context.Context, id string) (centurion.Task, error) 
 	return centurion.Task{}, e
 }
 
-func (d delegator) Cancel(ctx context.Context, _ *tools.Call, id, reason string) (centurion.Task, error) {
+func (d *delegator) Cancel(ctx context.Context, _ *tools.Call, id, reason string) (centurion.Task, error) {
 	t, err := d.find(ctx, id)
 	if err != nil || t.Status.Ended() {
 		return t, err
@@ -277,7 +279,7 @@ func (d delegator) Cancel(ctx context.Context, _ *tools.Call, id, reason string)
 }
 
 // Complete ends the mission if nothing is missing.
-func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary, check string) (string, error) {
+func (d *delegator) Complete(ctx context.Context, _ *tools.Call, summary, check string) (string, error) {
 	if d.c.Task != nil {
 		return "", &centurion.Error{Kind: centurion.KindPermission, Msg: "a task does not end the mission",
 			Hint: "end your turn with your result; the mission's own agent judges it"}
@@ -308,7 +310,7 @@ func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary, check s
 
 // takeCheck keeps a check that the mission's own agent gives for the end. It drops one that may not run, as that would block every end, and
 // one that can only pass, as that shows nothing.
-func (d delegator) takeCheck(ctx context.Context, command string) error {
+func (d *delegator) takeCheck(ctx context.Context, command string) error {
 	if command == "" || verify.CanOnlyPass(command) {
 		return nil
 	}
@@ -321,7 +323,7 @@ func (d delegator) takeCheck(ctx context.Context, command string) error {
 
 // resumes returns the task whose session a delegation continues, and a task without an id for a new session. The error says why a task cannot
 // be resumed: it is unknown, another agent's, not ended, or its conversation was removed.
-func (d delegator) resumes(ctx context.Context, agent agents.Agent, want tools.Delegation) (centurion.Task, error) {
+func (d *delegator) resumes(ctx context.Context, agent agents.Agent, want tools.Delegation) (centurion.Task, error) {
 	var newest centurion.Task
 	if want.Resume == "" {
 		return newest, nil
