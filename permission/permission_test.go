@@ -127,8 +127,8 @@ func TestReasonNamesRuleAndPlace(t *testing.T) {
 }
 
 func TestExpandHome(t *testing.T) {
-	in := []Rule{{"external_directory", "~/src/*", Allow}, {"read", "$HOME/x", Deny}, {"read", "~x", Deny}, {"read", "a~/b", Ask}, {"read", "~", Ask}}
-	want := []string{"/home/ada/src/*", "/home/ada/x", "~x", "a~/b", "/home/ada"}
+	in := []Rule{{"external_directory", "~/src/*", Allow}, {"read", "$HOME/x", Deny}, {"read", "~x", Deny}, {"read", "a~/b", Ask}, {"read", "~", Ask}, {"read", "${HOME}/y", Ask}}
+	want := []string{"/home/ada/src/*", "/home/ada/x", "~x", "a~/b", "/home/ada", "/home/ada/y"}
 	for i, r := range ExpandHome(in, testHome) {
 		if r.Pattern != want[i] {
 			t.Errorf("%q became %q, want %q", in[i].Pattern, r.Pattern, want[i])

@@ -276,7 +276,7 @@ func TestNotReadOnly(t *testing.T) {
 		`sed -n '1e id' y`, `sed --in-place x y`, `awk '{print > "x"}' y`, `xargs cat`, `tee x`, `env`, `env ls`, `rg --pre ./x y`, `rg --hidden KEY`, `tree -o x`,
 		`date -s x`, `file -C -m x`, `printf -v x y`, `cat $X`, `cat "$1"`, `sort $(ls)`, `cat $(cat list)`, `for f in $X; do cat "$f"; done`,
 		`eval ls`, `source x`, `. x`, `exec ls`, `trap ls EXIT`, `sh -c ls`, `alias l=ls`, `f() { ls; }; f`, `function f { ls; }`, `coproc ls`,
-		`PATH=. ls`, `LD_PRELOAD=x ls`, `GIT_DIR=x git status`, `FOO=x ls`, `export x=1`, `export PATH=x`, `ls >(cat)`, `cat <(touch x)`,
+		`PATH=. ls`, `echo ${PATH:=x}`, `echo ${LD_PRELOAD=x}`, `LD_PRELOAD=x ls`, `GIT_DIR=x git status`, `FOO=x ls`, `export x=1`, `export PATH=x`, `ls >(cat)`, `cat <(touch x)`,
 		`$X`, `$(echo ls)`, `l?`, `ls $(touch x)`, "ls `touch x`", `sudo ls`, `nohup ls`, `exec 3<>/dev/tcp/a/80`, `cat < /dev/tcp/a/80`,
 		`if`, `ls; touch x`, `cd`, `cd -`, `curl x`, `[[ a > b ]]`, `((1))`, `let x=1`, `read x`,
 		`cat /etc/passwd`, `cat ../x`, `ls ..`, `ls ~`, `cat ~/.ssh/id_rsa`, `cat ~bob/x`, `cat $HOME/x`, `cat sub/../../x`, `cd ..`, `cd ../other && ls`,

@@ -1,10 +1,13 @@
 package retention
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
 	"centurion"
+	"centurion/store"
+	"centurion/workspace"
 )
 
 // A session that another task went on with is kept for as long as that one's time lasts.
@@ -17,6 +20,48 @@ func TestLaterTaskOfASession(t *testing.T) {
 	}
 	if rows.tasks[2].Session = "s"; !rows.later(rows.tasks[1]) {
 		t.Error("the session was dropped while a third task works in it")
+	}
+}
+
+// ORCH-43: a task that went on after its end was noted, or that was removed meanwhile, is not archived; one that has ended is, once.
+func TestOnlyWhatHasEndedIsArchived(t *testing.T) {
+	ws, err := workspace.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "p.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	m := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Status: centurion.MissionRunning}
+	var ids []string
+	if err := s.Update(t.Context(), func(tx *store.Tx) error {
+		if err := tx.PutMission(&m); err != nil {
+			return err
+		}
+		for _, status := range []centurion.TaskStatus{centurion.TaskCompleted, centurion.TaskQueued, centurion.TaskRunning} {
+			x := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.ID, Status: status, Created: centurion.Now(), Ended: centurion.Now()}
+			if err := tx.PutTask(&x); err != nil {
+				return err
+			}
+			ids = append(ids, x.ID)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	k := New(Config{Store: s, Workspace: ws})
+	for _, want := range []int{1, 0} {
+		if n, err := k.Archive(t.Context(), append(ids, centurion.NewID(centurion.PrefixTask))); n != want || err != nil {
+			t.Errorf("%d are archived, want %d, %v", n, want, err)
+		}
+	}
+	for i, id := range ids {
+		if x, err := s.Task(t.Context(), id); err != nil || x.Archived.IsZero() != (i > 0) || x.Archiving {
+			t.Errorf("task %d, %s: archived %v, on its way %v, %v", i, x.Status, x.Archived, x.Archiving, err)
+		}
 	}
 }
 
