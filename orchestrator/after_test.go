@@ -37,7 +37,7 @@ func TestCheckOfWaitingItemMayChange(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": steps(do(plans("- [ ] T1 One", "- [ ] T2 Two", "  - after: T1")), do(work("T1", "first"), work("T2", "second"), onward),
 			do(plans("- [~] T1 One", "- [ ] T2 Two", "  - after: T1", "  - verify: `exists b.txt`")),
-			do(plans("- [~] T1 One", "  - verify: `exists b.txt`", "- [ ] T2 Two", "  - after: T1", "  - verify: `exists b.txt`")), say("I wait")),
+			after(time.Second, do(plans("- [~] T1 One", "  - verify: `exists b.txt`", "- [ ] T2 Two", "  - after: T1", "  - verify: `exists b.txt`"))), say("I wait")),
 		"worker": steps(after(time.Minute, say("made"))),
 	}, func(r *rig) {
 		said := r.results(r.mission(centurion.MissionOptions{MaxRounds: 6}).ID, "update_todo")

@@ -219,7 +219,7 @@ func TestVerifyNeedsPermission(t *testing.T) {
 		"allowed by policy":       {allowRest(ask), centurion.MissionOptions{Ask: "allow"}, ""},
 		"trusted":                 {allowRest(ask), centurion.MissionOptions{Ask: "deny", TrustVerify: true}, ""},
 		"from the configuration":  {allowRest(ask), centurion.MissionOptions{Ask: "deny", Verify: []string{"exists a.txt"}}, ""},
-		"another is configured":   {allowRest(ask), centurion.MissionOptions{Ask: "deny", Verify: []string{"exists  a.txt"}}, "nobody is there"},
+		"another is configured":   {allowRest(ask), centurion.MissionOptions{Ask: "deny", Verify: []string{"exists  a.txt"}}, "there is no one"},
 		"allowed by a rule":       {rules(permission.Allow), centurion.MissionOptions{Ask: "deny"}, ""},
 		"no policy, nobody there": {allowRest(ask), centurion.MissionOptions{}, "there is no one to ask"},
 	} {
