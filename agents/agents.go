@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/text"
 )
 
 // The names of the four agents of a mission. They are lower case and case-insensitive.
@@ -122,10 +123,7 @@ func (c *Cast) Find(name string) (Agent, error) {
 }
 
 func (c *Cast) unknown(name string) error {
-	var names []string
-	for _, a := range c.agents {
-		names = append(names, a.Name)
-	}
+	names := text.Each(c.agents, func(a Agent) string { return a.Name })
 	e := &centurion.Error{Op: "find agent", Kind: centurion.KindUsage,
 		Msg: fmt.Sprintf("there is no agent %q; the agents are %s", name, strings.Join(names, ", "))}
 	if near := centurion.Nearest(name, slices.Concat(names, slices.Sorted(maps.Keys(aliases())))); near != "" {

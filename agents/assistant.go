@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/text"
 )
 
 // The profiles: the cast that works on a goal.
@@ -76,11 +77,7 @@ func (c *Cast) foreignTo(d Definition) bool {
 func (c *Cast) speaks() []string {
 	all := slices.Clone(c.known())
 	for _, other := range []*Cast{Default(), DefaultAssistant()} {
-		for _, t := range other.known() {
-			if !slices.Contains(all, t) {
-				all = append(all, t)
-			}
-		}
+		all = text.Union(all, other.known()...)
 	}
 	return all
 }

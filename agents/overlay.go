@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/text"
 )
 
 // Definition is a person's or project's definition of one agent. Unset fields change nothing.
@@ -218,16 +219,9 @@ func (o *overlay) delegates() {
 func (c *Cast) known() []string {
 	var out []string
 	for _, a := range c.agents {
-		for _, t := range a.Tools {
-			if !slices.Contains(out, t) {
-				out = append(out, t)
-			}
-		}
+		out = text.Union(out, a.Tools...)
 	}
-	if !slices.Contains(out, askUser) {
-		out = append(out, askUser)
-	}
-	return out
+	return text.Union(out, askUser)
 }
 
 // askUser asks the person. The four do not have it: a mission that needs to know something from its person blocks. A custom agent has

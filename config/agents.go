@@ -24,7 +24,7 @@ func agentFields(l *loader, at string) []field[Agent] {
 		choice("mode", func(a *Agent) *string { return &a.Mode }, "primary", "subagent", "all"),
 		text("model", func(a *Agent) *string { return &a.Model }),
 		text("prompt", func(a *Agent) *string { return &a.Prompt }),
-		number("temperature", 0, func(a *Agent) **float64 { return &a.Temperature }),
+		number("temperature", func(a *Agent) **float64 { return &a.Temperature }),
 		integer("maxSteps", 1, 0, func(a *Agent) *int { return &a.Steps }), // the older name
 		integer("steps", 1, 0, func(a *Agent) *int { return &a.Steps }),
 		list("fallback", true, func(a *Agent) *[]string { return &a.Fallback }),
@@ -80,19 +80,8 @@ func (l *loader) setCommands(c *Config, key string, n *node) error {
 
 // fromProject reports whether any part of the value came with the project.
 func (n *node) fromProject() bool {
-	if n == nil {
-		return false
-	}
-	if n.src.project {
-		return true
-	}
-	for _, e := range n.elems {
-		if e.fromProject() {
-			return true
-		}
-	}
-	for _, m := range n.members {
-		if m.value.fromProject() {
+	for part := range n.all {
+		if part.src.project {
 			return true
 		}
 	}
@@ -209,9 +198,7 @@ func splitFrontmatter(src *source, text string) (front, rest string, line int, e
 			b.WriteString(l)
 		}
 	}
-	e := src.at(1, "the frontmatter is not closed by a second line ---")
-	e.Hint = "add a line with three dashes before the text"
-	return "", "", 0, e
+	return "", "", 0, src.fault(1, "add a line with three dashes before the text", "the frontmatter is not closed by a second line ---")
 }
 
 // parseYAML parses a frontmatter into the same nodes as JSON. Anchors, aliases and tags are refused: no agent needs them, and an alias
@@ -230,9 +217,7 @@ func parseYAML(src *source, text string) (*node, error) {
 				line = t.Position.Line
 			}
 		}
-		e := src.at(line, "the frontmatter is not valid YAML: %s", msg)
-		e.Hint = "put values that hold a colon or a # into quotes"
-		return nil, e
+		return nil, src.fault(line, "put values that hold a colon or a # into quotes", "the frontmatter is not valid YAML: %s", msg)
 	}
 	y := yamlReader{src: src}
 	for _, doc := range file.Docs {

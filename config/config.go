@@ -38,6 +38,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -206,7 +207,7 @@ func ownFields() []field[Own] {
 		choice("isolation", func(o *Own) *string { return &o.Isolation }, "auto", "shared", "worktree"),
 		integer("max_workers", 1, 0, func(o *Own) *int { return &o.MaxWorkers }),
 		integer("max_per_agent", 1, 0, func(o *Own) *int { return &o.MaxPerAgent }),
-		number("max_cost", 0, func(o *Own) **float64 { return &o.MaxCost }),
+		number("max_cost", func(o *Own) **float64 { return &o.MaxCost }),
 		integer("max_tokens", 1, 0, func(o *Own) *int64 { return &o.MaxTokens }),
 		duration("max_duration", func(o *Own) *time.Duration { return &o.MaxDuration }),
 		integer("max_rounds", 1, 0, func(o *Own) *int { return &o.MaxRounds }),
@@ -224,9 +225,13 @@ func ownFields() []field[Own] {
 		list("verify", true, func(o *Own) *[]string { return &o.Verify }),
 		{"fallback", setFallback},
 		{"concurrency", setConcurrency},
-		{"worktree", setWorktree},
-		{"search", setSearch},
-		{"compaction", setCompaction},
+		section("worktree", list("setup", true, func(o *Own) *[]string { return &o.WorktreeSetup })),
+		section("search",
+			text("searxng", func(o *Own) *string { return &o.Search.SearXNG }),
+			text("brave_key", func(o *Own) *string { return (*string)(&o.Search.Brave) }),
+			text("tavily_key", func(o *Own) *string { return (*string)(&o.Search.Tavily) }),
+			text("github_token", func(o *Own) *string { return (*string)(&o.Search.GitHub) })),
+		section("compaction", integer("buffer", 1, 0, func(o *Own) *int { return &o.CompactionBuffer })),
 		choice("persist", func(o *Own) *string { return &o.Persist }, "coalesce", "every_event"),
 		toolPolicy(func(o *Own) *string { return &o.ToolPolicy }),
 		optional("notify", func(o *Own) **bool { return &o.Notify }),
@@ -277,10 +282,7 @@ func setOwnAgent(o *Own, key string, n *node) error {
 	o.Agents = make(map[string]OwnAgent, len(n.members))
 	for _, m := range n.members {
 		var a OwnAgent
-		err := decode(m.value, key+"."+m.key, &a, fields, func(u member) error {
-			return unknownKey(u, key+"."+m.key+".", keysOf(fields))
-		})
-		if err != nil {
+		if err := decodeKnown(m.value, key+"."+m.key, &a, fields); err != nil {
 			return err
 		}
 		o.Agents[m.key] = a
@@ -288,31 +290,14 @@ func setOwnAgent(o *Own, key string, n *node) error {
 	return nil
 }
 
-func setWorktree(o *Own, key string, n *node) error {
-	fields := []field[Own]{list("setup", true, func(o *Own) *[]string { return &o.WorktreeSetup })}
-	return decode(n, key, o, fields, func(u member) error { return unknownKey(u, key+".", keysOf(fields)) })
+// section is an object with keys of Centurion's own.
+func section(key string, fields ...field[Own]) field[Own] {
+	return field[Own]{key, func(o *Own, key string, n *node) error { return decodeKnown(n, key, o, fields) }}
 }
 
-func setCompaction(o *Own, key string, n *node) error {
-	fields := []field[Own]{integer("buffer", 1, 0, func(o *Own) *int { return &o.CompactionBuffer })}
-	return decode(n, key, o, fields, func(u member) error { return unknownKey(u, key+".", keysOf(fields)) })
-}
-
-func setSearch(o *Own, key string, n *node) error {
-	secret := func(key string, at func(*Own) *Secret) field[Own] {
-		return field[Own]{key, func(o *Own, key string, n *node) error {
-			s, err := n.str(key)
-			*at(o) = Secret(s)
-			return err
-		}}
-	}
-	fields := []field[Own]{
-		text("searxng", func(o *Own) *string { return &o.Search.SearXNG }),
-		secret("brave_key", func(o *Own) *Secret { return &o.Search.Brave }),
-		secret("tavily_key", func(o *Own) *Secret { return &o.Search.Tavily }),
-		secret("github_token", func(o *Own) *Secret { return &o.Search.GitHub }),
-	}
-	return decode(n, key, o, fields, func(u member) error { return unknownKey(u, key+".", keysOf(fields)) })
+// decodeKnown is [decode] of an object of Centurion's own, in which an unknown key is an error.
+func decodeKnown[T any](n *node, key string, dst *T, fields []field[T]) error {
+	return decode(n, key, dst, fields, func(u member) error { return unknownKey(u, key+".", keysOf(fields)) })
 }
 
 // unknownKey is the error for an unknown key in Centurion's own files.
@@ -366,18 +351,11 @@ func (o Options) env(name string) string {
 
 // home returns the person's home directory, or "".
 func (o Options) home() string {
-	if o.Home != "" {
-		return o.Home
-	}
-	return homeOf(o.env)
-}
-
-func homeOf(env func(string) string) string {
-	home := env("HOME")
+	home := cmp.Or(o.Home, o.env("HOME"))
 	if home == "" && runtime.GOOS == "windows" {
-		home = env("USERPROFILE")
+		home = o.env("USERPROFILE")
 	}
-	if !filepath.IsAbs(home) {
+	if o.Home == "" && !filepath.IsAbs(home) {
 		return ""
 	}
 	return home

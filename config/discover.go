@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -234,10 +235,7 @@ func (c *Config) models(ctx context.Context, n connection, wait time.Duration) (
 		req.Header.Set(k, v)
 	}
 	authorize(req.Header, n)
-	client := c.opts.HTTP
-	if client == nil {
-		client = &http.Client{}
-	}
+	client := cmp.Or(c.opts.HTTP, &http.Client{})
 	name := "start it, correct its URL, or name a model with --model " + n.provider + "/NAME"
 	resp, err := client.Do(req)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {

@@ -69,32 +69,26 @@ func choice[T any](key string, at func(*T) *string, values ...string) field[T] {
 		if n.kind != kindString {
 			return n.mismatch(key, want)
 		}
-		e := n.src.at(n.line, "%q must be %s, not %q", key, want, n.text)
-		e.Hint = "correct the value in " + n.src.name
+		hint := "correct the value in " + n.src.name
 		if near := centurion.Nearest(n.text, values); near != "" {
-			e.Hint = fmt.Sprintf("did you mean %q?", near)
+			hint = fmt.Sprintf("did you mean %q?", near)
 		}
-		return e
+		return n.src.fault(n.line, hint, "%q must be %s, not %q", key, want, n.text)
 	}}
 }
 
 func boolean[T any](key string, at func(*T) *bool) field[T] {
-	return field[T]{key, func(dst *T, key string, n *node) error {
-		if n.kind != kindBool {
-			return n.mismatch(key, kindBool.String())
-		}
-		*at(dst) = n.yes
-		return nil
+	return field[T]{key, func(dst *T, key string, n *node) (err error) {
+		*at(dst), err = n.truth(key)
+		return err
 	}}
 }
 
 func optional[T any](key string, at func(*T) **bool) field[T] {
 	return field[T]{key, func(dst *T, key string, n *node) error {
-		if n.kind != kindBool {
-			return n.mismatch(key, kindBool.String())
-		}
 		*at(dst) = &n.yes
-		return nil
+		_, err := n.truth(key)
+		return err
 	}}
 }
 
@@ -129,15 +123,21 @@ func (n *node) integer() (int64, error) {
 	return int64(f), nil
 }
 
-func number[T any](key string, lo float64, at func(*T) **float64) field[T] {
+// number is a number of at least 0.
+func number[T any](key string, at func(*T) **float64) field[T] {
 	return field[T]{key, func(dst *T, key string, n *node) error {
-		v, err := strconv.ParseFloat(n.text, 64)
-		if n.kind != kindNumber || err != nil || v < lo {
-			return n.mismatch(key, fmt.Sprintf("a number of at least %g", lo))
-		}
+		v, err := n.number(key)
 		*at(dst) = &v
-		return nil
+		return err
 	}}
+}
+
+func (n *node) number(key string) (float64, error) {
+	v, err := strconv.ParseFloat(n.text, 64)
+	if n.kind != kindNumber || err != nil || v < 0 {
+		return 0, n.mismatch(key, "a number of at least 0")
+	}
+	return v, nil
 }
 
 func duration[T any](key string, at func(*T) *time.Duration) field[T] {
@@ -148,9 +148,7 @@ func duration[T any](key string, at func(*T) *time.Duration) field[T] {
 		}
 		d, err := time.ParseDuration(n.text)
 		if err != nil || d <= 0 {
-			e := n.src.at(n.line, "%q must be %s, not %q", key, want, n.text)
-			e.Hint = "correct the value in " + n.src.name
-			return e
+			return n.src.fault(n.line, "correct the value in "+n.src.name, "%q must be %s, not %q", key, want, n.text)
 		}
 		*at(dst) = d
 		return nil
@@ -163,6 +161,13 @@ func list[T any](key string, one bool, at func(*T) *[]string) field[T] {
 		*at(dst), err = n.strs(key, one)
 		return err
 	}}
+}
+
+func (n *node) truth(key string) (bool, error) {
+	if n.kind != kindBool {
+		return false, n.mismatch(key, kindBool.String())
+	}
+	return n.yes, nil
 }
 
 func (n *node) str(key string) (string, error) {
@@ -217,24 +222,14 @@ func strMap[T any](key string, at func(*T) *map[string]string) field[T] {
 
 // boolMap is an object with boolean values.
 func boolMap[T any](key string, at func(*T) *map[string]bool) field[T] {
-	return mapOf(key, at, func(key string, n *node) (bool, error) {
-		if n.kind != kindBool {
-			return false, n.mismatch(key, kindBool.String())
-		}
-		return n.yes, nil
-	})
+	return mapOf(key, at, func(key string, n *node) (bool, error) { return n.truth(key) })
 }
 
 // setTaskBudget reads "task_budget", the default budget of tasks.
 func setTaskBudget(o *Own, key string, n *node) error {
 	amount := func(name string, at func(*centurion.TaskBudget) *float64) field[centurion.TaskBudget] {
-		f := number(name, 0, func(b *boxed) **float64 { return &b.value })
-		return field[centurion.TaskBudget]{name, func(b *centurion.TaskBudget, key string, n *node) error {
-			var x boxed
-			err := f.set(&x, key, n)
-			if err == nil && x.value != nil {
-				*at(b) = *x.value
-			}
+		return field[centurion.TaskBudget]{name, func(b *centurion.TaskBudget, key string, n *node) (err error) {
+			*at(b), err = n.number(key)
 			return err
 		}}
 	}
@@ -245,11 +240,8 @@ func setTaskBudget(o *Own, key string, n *node) error {
 		integer("tool_calls", 1, 0, func(b *centurion.TaskBudget) *int { return &b.ToolCalls }),
 		amount("minutes", func(b *centurion.TaskBudget) *float64 { return &b.Minutes }),
 	}
-	return decode(n, key, &o.TaskBudget, fields, func(u member) error { return unknownKey(u, key+".", keysOf(fields)) })
+	return decodeKnown(n, key, &o.TaskBudget, fields)
 }
-
-// boxed is an optional number.
-type boxed struct{ value *float64 }
 
 // looserTask reports whether a project's budget for tasks is higher than the person's in any dimension.
 func looserTask(person, project centurion.TaskBudget) bool {

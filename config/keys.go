@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,19 +62,12 @@ func (desktopKeyring) Delete(service, user string) error        { return keyring
 // KeyringAvailable reports whether it is safe to access the desktop's keyring. On Unix systems other than macOS it needs a running
 // session bus: without one the library would start a dbus-daemon that outlives the program.
 func (o Options) KeyringAvailable() bool {
-	switch runtime.GOOS {
-	case "darwin", "windows":
-		return true
-	}
-	if o.env("DBUS_SESSION_BUS_ADDRESS") != "" {
+	if runtime.GOOS == "darwin" || runtime.GOOS == "windows" || o.env("DBUS_SESSION_BUS_ADDRESS") != "" {
 		return true
 	}
 	dir := o.env("XDG_RUNTIME_DIR")
-	if dir == "" {
-		return false
-	}
 	_, err := os.Stat(filepath.Join(dir, "bus"))
-	return err == nil
+	return dir != "" && err == nil
 }
 
 // Keys stores API keys by provider: in the desktop's keyring if there is one, otherwise in auth.json in the state directory, readable
@@ -234,10 +228,7 @@ func (k *Keys) Login(ctx context.Context, provider string, key Secret) (string, 
 	if err != nil {
 		return "", err
 	}
-	if where == "" {
-		where = path
-	}
-	return where, nil
+	return cmp.Or(where, path), nil
 }
 
 // Logout deletes a key stored by Login and reports whether there was one. Keys of other programs stay.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -106,10 +107,8 @@ func (l *loader) openCode() error {
 	global := l.c.opts.base("XDG_CONFIG_HOME", ".config")
 	if global != "" {
 		global = filepath.Join(global, "opencode")
-		for _, name := range []string{"config.json", "opencode.json", "opencode.jsonc"} {
-			if err := l.openFile(filepath.Join(global, name), false); err != nil {
-				return err
-			}
+		if err := eachFile(l.openFile, global, false, "config.json", "opencode.json", "opencode.jsonc"); err != nil {
+			return err
 		}
 	}
 	if path := l.c.opts.env("OPENCODE_CONFIG"); path != "" {
@@ -155,8 +154,13 @@ func (l *loader) openCode() error {
 }
 
 func (l *loader) openDir(dir string) error {
-	for _, name := range []string{"opencode.json", "opencode.jsonc"} {
-		if err := l.openFile(filepath.Join(dir, name), true); err != nil {
+	return eachFile(l.openFile, dir, true, "opencode.json", "opencode.jsonc")
+}
+
+// eachFile reads files of a directory in order, and stops at the first error.
+func eachFile(read func(path string, project bool) error, dir string, project bool, names ...string) error {
+	for _, name := range names {
+		if err := read(filepath.Join(dir, name), project); err != nil {
 			return err
 		}
 	}
@@ -293,17 +297,13 @@ func (l *loader) drop(n *node, why string) {
 // ownFiles reads Centurion's own files.
 func (l *loader) ownFiles() error {
 	if dir := l.c.opts.base("XDG_CONFIG_HOME", ".config"); dir != "" {
-		for _, name := range []string{"config.json", "config.jsonc"} {
-			if err := l.ownFile(filepath.Join(dir, "centurion", name), false); err != nil {
-				return err
-			}
+		if err := eachFile(l.ownFile, filepath.Join(dir, "centurion"), false, "config.json", "config.jsonc"); err != nil {
+			return err
 		}
 	}
 	for _, dir := range l.dirs {
-		for _, name := range []string{"centurion.json", "centurion.jsonc"} {
-			if err := l.ownFile(filepath.Join(dir, ".opencode", name), true); err != nil {
-				return err
-			}
+		if err := eachFile(l.ownFile, filepath.Join(dir, ".opencode"), true, "centurion.json", "centurion.jsonc"); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -367,11 +367,7 @@ func loosens(key string, person, project *Own) bool {
 	case "sandbox":
 		return project.Sandbox != "require" && person.Sandbox == "require" || project.Sandbox == "off" && person.Sandbox != "off"
 	case "max_cost":
-		limit := float64(defaultCost)
-		if person.MaxCost != nil {
-			limit = *person.MaxCost
-		}
-		return project.MaxCost != nil && *project.MaxCost > limit
+		return project.MaxCost != nil && *project.MaxCost > *cmp.Or(person.MaxCost, new(float64(defaultCost)))
 	case "search": // search queries would go there
 		s := project.Search
 		return s.Brave+s.Tavily+s.GitHub != "" || s.SearXNG != "" && (person.Search.SearXNG != "" || !loopback(s.SearXNG))
@@ -393,14 +389,8 @@ func loosens(key string, person, project *Own) bool {
 
 func (l *loader) decodeOwn() (err error) {
 	own, err := decodeOwn(l.c.own)
-	if err != nil {
-		return err
-	}
-	l.c.Own = *own
-	if own.Model != "" {
-		l.c.Model = own.Model
-	}
-	return nil
+	l.c.Own, l.c.Model = *own, cmp.Or(own.Model, l.c.Model)
+	return err
 }
 
 // decodeOpen reads the merged values of OpenCode's files.

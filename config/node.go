@@ -27,8 +27,12 @@ type source struct {
 
 // at returns a configuration error that names the file and the line.
 func (s *source) at(line int, format string, args ...any) *centurion.Error {
-	return &centurion.Error{Op: "read config", Kind: centurion.KindConfig,
-		Msg: fmt.Sprintf("%s:%d: %s", s.name, line, fmt.Sprintf(format, args...))}
+	return s.fault(line, "", format, args...)
+}
+
+// fault is [source.at] with a hint.
+func (s *source) fault(line int, hint, format string, args ...any) *centurion.Error {
+	return configError(fmt.Sprintf("%s:%d: %s", s.name, line, fmt.Sprintf(format, args...)), hint)
 }
 
 type kind int
@@ -68,6 +72,27 @@ type member struct {
 	value *node
 }
 
+// all yields a node and everything below it. It may be called on nil.
+func (n *node) all(yield func(*node) bool) {
+	if n != nil {
+		n.walk(yield)
+	}
+}
+
+func (n *node) walk(yield func(*node) bool) bool {
+	for _, e := range n.elems {
+		if !e.walk(yield) {
+			return false
+		}
+	}
+	for _, m := range n.members {
+		if !m.value.walk(yield) {
+			return false
+		}
+	}
+	return yield(n)
+}
+
 // get returns the value of a key, or nil. It may be called on nil.
 func (n *node) get(key string) *node {
 	if n == nil {
@@ -101,9 +126,7 @@ func (n *node) mismatch(key, want string) error {
 	case kindNumber:
 		got = n.text
 	}
-	e := n.src.at(n.line, "%q must be %s, not %s", key, want, got)
-	e.Hint = "correct the value in " + n.src.name
-	return e
+	return n.src.fault(n.line, "correct the value in "+n.src.name, "%q must be %s, not %s", key, want, got)
 }
 
 // MarshalJSON writes the value with its keys in order.
@@ -118,26 +141,11 @@ func (n *node) MarshalJSON() ([]byte, error) {
 	case kindString:
 		return json.Marshal(n.text)
 	}
-	var b bytes.Buffer
-	open, end := byte('['), byte(']')
-	if n.kind == kindObject {
-		open, end = '{', '}'
+	if n.kind == kindArray {
+		return json.Marshal(append([]*node{}, n.elems...))
 	}
-	b.WriteByte(open)
-	for i, e := range n.elems {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		v, err := e.MarshalJSON()
-		if err != nil {
-			return nil, err
-		}
-		b.Write(v)
-	}
+	b := []byte("{")
 	for i, m := range n.members {
-		if i > 0 {
-			b.WriteByte(',')
-		}
 		k, err := json.Marshal(m.key)
 		if err != nil {
 			return nil, err
@@ -146,12 +154,12 @@ func (n *node) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.Write(k)
-		b.WriteByte(':')
-		b.Write(v)
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, k...), ':'), v...)
 	}
-	b.WriteByte(end)
-	return b.Bytes(), nil
+	return append(b, '}'), nil
 }
 
 // rawJSON returns the value as JSON with its keys in order, or nil.
@@ -191,9 +199,7 @@ func merge(base, over *node) *node {
 func parseJSONC(src *source, text []byte) (*node, error) {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	if !utf8.Valid(text) {
-		e := src.at(1, "the file is not UTF-8")
-		e.Hint = "save it as UTF-8"
-		return nil, e
+		return nil, src.fault(1, "save it as UTF-8", "the file is not UTF-8")
 	}
 	// The conversion keeps every offset, so line numbers in its result are those of the file.
 	p := parser{src: src, text: jsonc.ToJSON(text), line: 1}
@@ -252,9 +258,7 @@ func (p *parser) next() (json.Token, error) {
 }
 
 func (p *parser) syntax(msg string) error {
-	e := p.src.at(p.line, "not valid JSON: %s", msg)
-	e.Hint = "check the commas, quotes and braces around that line"
-	return e
+	return p.src.fault(p.line, "check the commas, quotes and braces around that line", "not valid JSON: %s", msg)
 }
 
 func (p *parser) value(tok json.Token, depth int) (*node, error) {

@@ -219,9 +219,8 @@ func (l *loader) unread(path string, m member) {
 		(path == "lsp" || path == "formatter") && n.kind == kindBool && !n.yes: // it requests nothing
 	case ok && k.use == refused:
 		if l.c.refused == nil {
-			e := n.src.at(m.line, "%q is not enforced here, and a run without it could do what it forbids", path)
-			e.Hint = strings.ReplaceAll(k.note, "`", `"`) + " instead"
-			l.c.refused = e
+			l.c.refused = n.src.fault(m.line, strings.ReplaceAll(k.note, "`", `"`)+" instead",
+				"%q is not enforced here, and a run without it could do what it forbids", path)
 		}
 	case ok && k.use != honoured:
 		l.ignore(n.src, path, k.note, k.use == loud)

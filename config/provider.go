@@ -129,14 +129,12 @@ func decodeProvider(m member, skip func(string) func(member) error, drop func(*n
 		}},
 		{"models", func(p *Provider, key string, n *node) error { return setModels(p, at, n, skip, drop) }},
 	}
-	// Models last: whether their prices count depends on the source of the URL.
+	// Options come after api, which their baseURL overrides. Models last: whether their prices count depends on the source of the URL.
+	rank := map[string]int{"options": 1, "models": 2}
 	ordered := *n
 	ordered.members = slices.Clone(n.members)
-	slices.SortStableFunc(ordered.members, func(a, b member) int { return rank(a.key) - rank(b.key) })
-	url := n.get("options").get("baseURL")
-	if url == nil {
-		url = n.get("api")
-	}
+	slices.SortStableFunc(ordered.members, func(a, b member) int { return rank[a.key] - rank[b.key] })
+	url := cmp.Or(n.get("options").get("baseURL"), n.get("api"))
 	p.project.url, p.project.env = url.fromProject(), n.get("env").fromProject()
 	if err := decode(&ordered, at, &p, fields, skip(at+".")); err != nil {
 		return p, err
@@ -147,25 +145,14 @@ func decodeProvider(m member, skip func(string) func(member) error, drop func(*n
 	return p, checkURL(url, &p)
 }
 
-// rank puts options.baseURL after api, which it overrides.
-func rank(key string) int {
-	switch key {
-	case "options":
-		return 1
-	case "models":
-		return 2
-	}
-	return 0
-}
-
 func checkURL(n *node, p *Provider) error {
 	u, err := url.Parse(p.BaseURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		e := n.src.at(n.line, "the base URL of provider %q must be of the form https://host/path, not %q", p.ID, shown(p.BaseURL))
+		hint := ""
 		if n.missing != "" {
-			e.Hint = "set the variable " + n.missing + ", which it is made from"
+			hint = "set the variable " + n.missing + ", which it is made from"
 		}
-		return e
+		return n.src.fault(n.line, hint, "the base URL of provider %q must be of the form https://host/path, not %q", p.ID, shown(p.BaseURL))
 	}
 	p.BaseURL = strings.TrimRight(p.BaseURL, "/")
 	return nil
@@ -201,12 +188,6 @@ func setModels(p *Provider, at string, n *node, skip func(string) func(member) e
 func modelFields(key string, skip func(string) func(member) error) []field[Model] {
 	type limit struct{ context, output int }
 	type cost struct{ in, out, read, write *float64 }
-	value := func(p *float64, input float64) float64 { // without its own price the cache costs as much as input
-		if p == nil {
-			return input
-		}
-		return *p
-	}
 	return []field[Model]{
 		{"options", func(m *Model, _ string, n *node) error {
 			return decode(n, key+".options", m, []field[Model]{apiField(func(m *Model) *API { return &m.API })}, skip(key+".options."))
@@ -237,10 +218,10 @@ func modelFields(key string, skip func(string) func(member) error) []field[Model
 		{"cost", func(m *Model, _ string, n *node) error {
 			var c cost
 			err := decode(n, key+".cost", &c, []field[cost]{
-				number("input", 0, func(c *cost) **float64 { return &c.in }),
-				number("output", 0, func(c *cost) **float64 { return &c.out }),
-				number("cache_read", 0, func(c *cost) **float64 { return &c.read }),
-				number("cache_write", 0, func(c *cost) **float64 { return &c.write }),
+				number("input", func(c *cost) **float64 { return &c.in }),
+				number("output", func(c *cost) **float64 { return &c.out }),
+				number("cache_read", func(c *cost) **float64 { return &c.read }),
+				number("cache_write", func(c *cost) **float64 { return &c.write }),
 			}, skip(key+".cost."))
 			if err != nil {
 				return err
@@ -248,7 +229,8 @@ func modelFields(key string, skip func(string) func(member) error) []field[Model
 			if c.in == nil || c.out == nil {
 				return n.src.at(n.line, "%q needs both input and output, in USD for a million tokens", key+".cost")
 			}
-			m.Price = &centurion.Price{Input: *c.in, Output: *c.out, CacheRead: value(c.read, *c.in), CacheWrite: value(c.write, *c.in)}
+			// Without its own price the cache costs as much as input.
+			m.Price = &centurion.Price{Input: *c.in, Output: *c.out, CacheRead: *cmp.Or(c.read, c.in), CacheWrite: *cmp.Or(c.write, c.in)}
 			return nil
 		}},
 	}

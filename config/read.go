@@ -69,31 +69,21 @@ type substituter struct {
 }
 
 func (s substituter) node(n *node) error {
-	if n == nil {
-		return nil
-	}
-	for _, e := range n.elems {
-		if err := s.node(e); err != nil {
-			return err
-		}
-	}
-	for _, m := range n.members {
-		if err := s.node(m.value); err != nil {
-			return err
-		}
-	}
-	if n.kind != kindString || !strings.Contains(n.text, "{") {
-		return nil
-	}
 	var failed error
-	n.text = reference.ReplaceAllStringFunc(n.text, func(ref string) string {
-		m := reference.FindStringSubmatch(ref)
-		v, err := s.resolve(n, m[1], strings.TrimSpace(m[2]))
-		if err != nil && failed == nil {
-			failed = err
+	for part := range n.all {
+		if part.kind != kindString {
+			continue
 		}
-		return v
-	})
+		part.text = reference.ReplaceAllStringFunc(part.text, func(ref string) string {
+			if failed != nil {
+				return ref
+			}
+			m := reference.FindStringSubmatch(ref)
+			var v string
+			v, failed = s.resolve(part, m[1], strings.TrimSpace(m[2]))
+			return v
+		})
+	}
 	return failed
 }
 
@@ -106,9 +96,8 @@ func (s substituter) resolve(n *node, what, name string) (string, error) {
 		if !s.own {
 			return "{env:" + name + "}", nil
 		}
-		e := n.src.at(n.line, "{env:%s} is not read from a file that came with the project", name)
-		e.Hint = "move this setting to ~/.config/centurion/config.jsonc, which is yours"
-		return "", e
+		return "", n.src.fault(n.line, "move this setting to ~/.config/centurion/config.jsonc, which is yours",
+			"{env:%s} is not read from a file that came with the project", name)
 	}
 	v := s.opts.env(name)
 	if v == "" && n.missing == "" {
@@ -119,9 +108,7 @@ func (s substituter) resolve(n *node, what, name string) (string, error) {
 
 func (s substituter) file(n *node, name string) (string, error) {
 	fail := func(format string, args ...any) error {
-		e := n.src.at(n.line, "{file:%s}: %s", name, fmt.Sprintf(format, args...))
-		e.Hint = "correct the path, which is relative to the file it stands in"
-		return e
+		return n.src.fault(n.line, "correct the path, which is relative to the file it stands in", "{file:%s}: %s", name, fmt.Sprintf(format, args...))
 	}
 	dir := s.root
 	if n.src.path != "" {

@@ -52,7 +52,7 @@ func setConcurrency(o *Own, key string, n *node) error {
 		caps("models", func(c *Concurrency) *map[string]int { return &c.Models }),
 		caps("agents", func(c *Concurrency) *map[string]int { return &c.Agents }),
 	}
-	return decode(n, key, &o.Concurrency, fields, func(u member) error { return unknownKey(u, key+".", keysOf(fields)) })
+	return decodeKnown(n, key, &o.Concurrency, fields)
 }
 
 // maxCap is far more than any machine runs at once.
@@ -60,13 +60,11 @@ const maxCap = 100_000
 
 // wider reports whether c permits more than by does.
 func (c Concurrency) wider(by Concurrency) bool {
-	over := func(mine, theirs map[string]int) bool {
+	over := func(mine, theirs map[string]int) (is bool) {
 		for name, n := range mine {
-			if limit := theirs[name]; limit > 0 && n > limit {
-				return true
-			}
+			is = is || theirs[name] > 0 && n > theirs[name]
 		}
-		return false
+		return is
 	}
 	return over(c.Providers, by.Providers) || over(c.Models, by.Models) || over(c.Agents, by.Agents)
 }

@@ -62,17 +62,11 @@ func (c *Config) Vouch(provider string) error {
 
 // withheld lists the unread variables that a project's file names below a node.
 func (n *node) withheld() (names []string) {
-	if n == nil {
-		return nil
-	}
-	for _, e := range n.elems {
-		names = append(names, e.withheld()...)
-	}
-	for _, m := range n.members {
-		names = append(names, m.value.withheld()...)
-	}
-	if n.kind == kindString && n.src.project {
-		for _, m := range reference.FindAllStringSubmatch(n.text, -1) {
+	for part := range n.all {
+		if part.kind != kindString || !part.src.project {
+			continue
+		}
+		for _, m := range reference.FindAllStringSubmatch(part.text, -1) {
 			if m[1] == "env" {
 				names = append(names, strings.TrimSpace(m[2]))
 			}

@@ -70,6 +70,9 @@ const (
 // Run makes every check and returns the findings in the order to show them. Checks that take time run side by side; a
 // cancelled context shortens them and is no error of its own.
 func Run(ctx context.Context, o Options) []Finding {
+	if o.Env == nil {
+		o.Env = os.Getenv
+	}
 	d := &doctor{Options: o}
 	checks := []struct {
 		name string
@@ -89,11 +92,7 @@ func Run(ctx context.Context, o Options) []Finding {
 		})
 	}
 	_ = g.Wait() // every check keeps its own failure
-	var all []Finding
-	for _, f := range found {
-		all = append(all, f...)
-	}
-	return all
+	return slices.Concat(found...)
 }
 
 // Worst returns the worst status of the findings, and [OK] for none.
@@ -108,13 +107,6 @@ func Worst(findings []Finding) Status {
 }
 
 type doctor struct{ Options }
-
-func (d *doctor) env(name string) string {
-	if d.Env == nil {
-		return os.Getenv(name)
-	}
-	return d.Env(name)
-}
 
 func (d *doctor) config() config.Options {
 	return config.Options{Dir: d.Dir, Home: d.Home, Env: d.Env, HTTP: d.HTTP, Keyring: d.Keyring}
@@ -131,10 +123,7 @@ func (d *doctor) configuration(ctx context.Context) []Finding {
 	if err != nil {
 		return append([]Finding{failed("configuration", err)}, d.keys()...)
 	}
-	files := Finding{Name: "configuration", Status: OK, Detail: "no file: defaults are used"}
-	if len(c.Sources) > 0 {
-		files.Detail = strings.Join(c.Sources, ", ")
-	}
+	files := Finding{Name: "configuration", Status: OK, Detail: cmp.Or(strings.Join(c.Sources, ", "), "no file: defaults are used")}
 	out := append([]Finding{files}, ignored(c)...)
 	model := Finding{Name: "model", Status: OK}
 	r, err := c.ResolveModel(ctx, "")
@@ -142,13 +131,8 @@ func (d *doctor) configuration(ctx context.Context) []Finding {
 	case err != nil:
 		model = failed("model", err)
 	default:
-		model.Detail = fmt.Sprintf("%s at %s (from %s)", r.Model, r.BaseURL, cmp.Or(r.From, "the configuration"))
-		if r.KeySource != "" {
-			model.Detail += ", key from " + r.KeySource
-		}
-		if r.Price == nil {
-			model.Detail += ", price unknown"
-		}
+		model.Detail = fmt.Sprintf("%s at %s (from %s)", r.Model, r.BaseURL, cmp.Or(r.From, "the configuration")) +
+			text.When(r.KeySource != "", ", key from "+r.KeySource) + text.When(r.Price == nil, ", price unknown")
 		if r.Unknown {
 			model.Status, model.Hint = Warn, r.Warning
 		}
@@ -158,24 +142,14 @@ func (d *doctor) configuration(ctx context.Context) []Finding {
 
 // keys lists where keys are. Which ones a mission uses, the model's finding says.
 func (d *doctor) keys() []Finding {
-	var sources []string
-	for _, name := range config.KeyVariables() {
-		if d.env(name) != "" {
-			sources = append(sources, name)
-		}
-	}
+	sources := slices.DeleteFunc(config.KeyVariables(), func(name string) bool { return d.Env(name) == "" })
 	stored, err := config.NewKeys(d.config()).List()
 	if err != nil {
 		return []Finding{failed("keys", err)}
 	}
-	for _, k := range stored {
-		sources = append(sources, fmt.Sprintf("%s (%s)", k.Provider, k.Source))
-	}
-	out := []Finding{{Name: "keys", Status: OK, Detail: "none in the environment or stored"}}
-	if len(sources) > 0 {
-		out[0].Detail = strings.Join(sources, ", ")
-	}
-	if dir, err := config.StateDir(d.env); err == nil && runtime.GOOS != "windows" {
+	sources = append(sources, text.Each(stored, func(k config.KeyInfo) string { return fmt.Sprintf("%s (%s)", k.Provider, k.Source) })...)
+	out := []Finding{{Name: "keys", Status: OK, Detail: cmp.Or(strings.Join(sources, ", "), "none in the environment or stored")}}
+	if dir, err := config.StateDir(d.Env); err == nil && runtime.GOOS != "windows" {
 		path := filepath.Join(dir, "auth.json")
 		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
 			out = append(out, Finding{"keys", Warn, fmt.Sprintf("%s can be read by others (%v)", path, info.Mode().Perm()),
@@ -260,10 +234,7 @@ func (d *doctor) rg(ctx context.Context) []Finding {
 }
 
 func reason(err error) string {
-	if errors.Is(err, exec.ErrNotFound) {
-		return "not on PATH"
-	}
-	return printable(err.Error())
+	return text.If(errors.Is(err, exec.ErrNotFound), "not on PATH", printable(err.Error()))
 }
 
 func (d *doctor) terminal(context.Context) []Finding {
@@ -272,14 +243,14 @@ func (d *doctor) terminal(context.Context) []Finding {
 	if !term.IsTerminal(fd) {
 		return []Finding{{Name: "terminal", Status: OK, Detail: "none: plain lines are printed and nothing is asked"}}
 	}
-	f := Finding{Name: "terminal", Status: OK, Detail: cmp.Or(d.env("TERM"), "unknown type")}
+	f := Finding{Name: "terminal", Status: OK, Detail: cmp.Or(d.Env("TERM"), "unknown type")}
 	if w, h, err := term.GetSize(fd); err == nil {
 		f.Detail += fmt.Sprintf(", %d×%d", w, h)
 		if w < 60 || h < 15 {
 			f.Status, f.Hint = Warn, "make it at least 60×15: lines are cut"
 		}
 	}
-	f.Detail += ", " + colours(d.env)
+	f.Detail += ", " + colours(d.Env)
 	return []Finding{f}
 }
 
@@ -301,10 +272,7 @@ func colours(env func(string) string) string {
 
 // sandbox says first what is in force and then what the system could do: the two must not be mixed up.
 func (d *doctor) sandbox(ctx context.Context) []Finding {
-	force := "nothing confines a command yet: it can do what you can"
-	if len(d.InForce) > 0 {
-		force = "in force: " + strings.Join(d.InForce, ", ")
-	}
+	force := text.If(len(d.InForce) > 0, "in force: "+strings.Join(d.InForce, ", "), "nothing confines a command yet: it can do what you can")
 	return []Finding{
 		{"sandbox", Warn, force, "leave permission asks on, or run in a container"},
 		{Name: "sandbox", Status: OK, Detail: "this system offers: " + strings.Join(abilities(ctx), ", ") + " (not used yet)"},
@@ -312,7 +280,7 @@ func (d *doctor) sandbox(ctx context.Context) []Finding {
 }
 
 func (d *doctor) state(context.Context) []Finding {
-	dir, err := config.StateDir(d.env)
+	dir, err := config.StateDir(d.Env)
 	if err != nil {
 		return []Finding{failed("state", err)}
 	}

@@ -3,12 +3,14 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"centurion"
 	"centurion/agents/instructions"
 	"centurion/config"
 	"centurion/permission"
+	"centurion/text"
 )
 
 // instructions says what project and person have written down for agents, and what of it does not count.
@@ -26,16 +28,9 @@ func (d *doctor) instructions(ctx context.Context) []Finding {
 	if err != nil {
 		return []Finding{failed(name, err)}
 	}
-	files, names, cut := make([]string, len(found.Files)), make([]string, len(skills)), 0
-	for i, f := range found.Files {
-		files[i] = f.Name
-		if !f.Whole() {
-			cut++
-		}
-	}
-	for i, s := range skills {
-		names[i] = s.Name
-	}
+	files := text.Each(found.Files, func(f instructions.File) string { return f.Name })
+	names := text.Each(skills, func(s instructions.Skill) string { return s.Name })
+	cut := len(slices.DeleteFunc(found.Files, instructions.File.Whole))
 	out := []Finding{{Name: name, Status: OK, Detail: centurion.Count(len(files), "file") + list(files) + ", " + centurion.Count(len(names), "skill") + list(names)}}
 	if cut > 0 {
 		out = append(out, Finding{name, Warn, fmt.Sprintf("%s shown in part only", centurion.Count(cut, "file")),
@@ -49,10 +44,7 @@ func (d *doctor) instructions(ctx context.Context) []Finding {
 
 // list puts names into brackets.
 func list(names []string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	return " (" + safe(strings.Join(names, ", ")) + ")"
+	return text.When(len(names) > 0, " ("+safe(strings.Join(names, ", "))+")")
 }
 
 // safe keeps names that a project chose from doing anything to the terminal.

@@ -15,6 +15,7 @@ import (
 	"centurion/config"
 	"centurion/guard"
 	"centurion/server"
+	"centurion/text"
 	"centurion/workspace"
 )
 
@@ -119,11 +120,7 @@ func (p Project) checkHostable(state string) error {
 }
 
 func missionIDs(all []server.Mission) []string {
-	out := make([]string, len(all))
-	for i, m := range all {
-		out[i] = m.ID
-	}
-	return out
+	return text.Each(all, func(m server.Mission) string { return m.ID })
 }
 
 // hostCommand is a background host of the project as a process of its own: Ctrl-C in this terminal does not reach it, and it holds no

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,13 +23,7 @@ type Project struct {
 
 // Interrupted returns the missions that were running and have no host now.
 func (p Project) Interrupted() []server.Mission {
-	var found []server.Mission
-	for _, m := range p.Missions {
-		if m.Reason == server.Interrupted {
-			found = append(found, m)
-		}
-	}
-	return found
+	return slices.DeleteFunc(slices.Clone(p.Missions), func(m server.Mission) bool { return m.Reason != server.Interrupted })
 }
 
 // Projects reads every project that has missions. It creates nothing and takes no lock. note says what is wrong with a project that

@@ -92,24 +92,17 @@ func (w *watcher) see(e centurion.Event) (notice, bool) {
 
 // end is the notice of the end of a run. A pause and a cancelling call nobody: they are a limit that the person set, or their own doing.
 func (m *mission) end(how centurion.EventType, d view.Fact) (notice, bool) {
-	title, cost, took := "", "", ""
+	title := ""
 	switch {
 	case how == centurion.EventMissionCompleted:
-		title = "Mission done"
-		if centurion.MissionCompleted.Word(d.Evidence, d.Profile) != string(centurion.MissionCompleted) {
-			title += ", not verified"
-		}
+		word := centurion.MissionCompleted.Word(d.Evidence, d.Profile)
+		title = "Mission done" + text.When(word != string(centurion.MissionCompleted), ", not verified")
 	case how == centurion.EventMissionFailed:
 		title = "Mission failed"
 	case how == centurion.EventMissionBlocked && !m.called: // else they have been told what it waits for
 		title = "Mission blocked"
 	}
-	if d.Cost > 0 {
-		cost = text.USD(d.Cost)
-	}
-	if d.DurationMS > 0 {
-		took = text.Span(d.Duration())
-	}
+	cost, took := text.When(d.Cost > 0, text.USD(d.Cost)), text.When(d.DurationMS > 0, text.Span(d.Duration()))
 	return notice{title, text.Dots(d.Reason, m.Goal, cost, took), how != centurion.EventMissionCompleted}, title != ""
 }
 
@@ -117,10 +110,7 @@ func (m *mission) end(how centurion.EventType, d view.Fact) (notice, bool) {
 func asks(typ centurion.EventType, d view.Fact) string {
 	switch typ {
 	case centurion.EventPermissionAsked:
-		if d.Permission != "" {
-			return "permission for " + d.Permission
-		}
-		return "a permission"
+		return text.If(d.Permission != "", "permission for "+d.Permission, "a permission")
 	case centurion.EventPlanAsked:
 		return "a plan waits for your approval"
 	}

@@ -1,12 +1,15 @@
 package permission
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"centurion/text"
 )
 
 // command analyses a simple command: it records it and whatever it would run.
@@ -69,11 +72,7 @@ func (a *analyzer) runs(name string, args []arg, u *unit) bool {
 	case name == "find":
 		a.find(args)
 	case name == "echo" || name == "printf":
-		words := make([]string, len(args))
-		for i, w := range args {
-			words[i] = w.guess
-		}
-		a.seeds = append(a.seeds, printed(words))
+		a.seeds = append(a.seeds, printed(text.Each(args, func(w arg) string { return w.guess })))
 	case name == "git":
 		a.git(args, u)
 	case slices.Contains([]string{"hash", "enable", "mapfile", "readarray"}, name):
@@ -111,10 +110,7 @@ func (a *analyzer) code(w arg, u *unit) {
 	switch {
 	case w.dynamic():
 		a.seeds = append(a.seeds, w.guess)
-		u.opaque, u.always = true, ""
-		if u.why == "" {
-			u.why = "it runs a script that is not known before it runs"
-		}
+		u.opaque, u.always, u.why = true, "", cmp.Or(u.why, "it runs a script that is not known before it runs")
 	default:
 		text := w.match
 		if name, value, ok := strings.Cut(text, "="); ok && syntax.ValidName(name) {
@@ -169,11 +165,8 @@ func (a *analyzer) stdin(u *unit) {
 		if r.Op == syntax.WordHdoc {
 			w = r.Word
 		}
-		if w == nil {
-			continue
-		}
-		if text, ok := staticWord(w); ok {
-			a.nested(text, u.show)
+		if script, ok := staticWord(w); w != nil && ok {
+			a.nested(script, u.show)
 			return
 		}
 	}
@@ -219,7 +212,7 @@ func (a *analyzer) git(args []arg, u *unit) {
 		if f == "-c" {
 			key, value, _ := strings.Cut(rest[0].match, "=")
 			u.always = ""
-			a.guessScript(strings.TrimPrefix(value, "!"))
+			a.guessScript(strings.TrimPrefix(value, "!"), a.depth+1)
 			if strings.HasPrefix(strings.ToLower(key), "alias.") || rest[0].dynamic() {
 				u.opaque, u.why = true, "an alias decides what git runs"
 				a.guess("git " + value + " " + matchArgs(rest[1:]))
@@ -242,7 +235,7 @@ func (a *analyzer) git(args []arg, u *unit) {
 			if _, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(text, "--") {
 				text = value
 			}
-			a.guessScript(strings.TrimPrefix(strings.TrimPrefix(text, "-x"), "!"))
+			a.guessScript(strings.TrimPrefix(strings.TrimPrefix(text, "-x"), "!"), a.depth+1)
 		}
 		a.guess(matchArgs(rest))
 		if len(rest) > 1 {
@@ -251,9 +244,9 @@ func (a *analyzer) git(args []arg, u *unit) {
 	}
 }
 
-// guessScript looks for denied commands in a text that may be a script.
-func (a *analyzer) guessScript(text string) {
-	inner := analyzer{dir: a.dir, home: a.home, depth: min(a.depth+1, maxDepth), work: a.work}
+// guessScript looks for denied commands in a text that may be a script, so many levels deep.
+func (a *analyzer) guessScript(text string, depth int) {
+	inner := analyzer{dir: a.dir, home: a.home, depth: min(depth, maxDepth), work: a.work}
 	if strings.TrimSpace(text) == "" || a.depth > maxDepth || inner.script(text) != nil {
 		return
 	}
@@ -295,7 +288,7 @@ func (a *analyzer) interpreter(name string, args []arg, u *unit) {
 	}
 	if !operand && inline != "" || operand && len(rest) > 0 && slices.ContainsFunc(rest, func(w arg) bool { return w.match == "eval" && (name == "deno" || name == "bun") }) {
 		u.opaque, u.always = true, ""
-		u.why = cmpOr(u.why, name+" runs whatever it reads")
+		u.why = cmp.Or(u.why, name+" runs whatever it reads")
 	}
 }
 
@@ -303,17 +296,13 @@ func (a *analyzer) interpreter(name string, args []arg, u *unit) {
 func (a *analyzer) seedCode(args []arg) {
 	for _, w := range args {
 		for _, quote := range []string{`"`, `'`, "`"} {
-			parts := strings.Split(w.match, quote)
-			for i := 1; i < len(parts); i += 2 {
-				a.seeds = append(a.seeds, parts[i])
-			}
-			if len(parts) > 2 { // ["rm", "-rf", "x"]
-				var words []string
-				for i := 1; i < len(parts); i += 2 {
-					words = append(words, parts[i])
+			var words []string
+			for i, part := range strings.Split(w.match, quote) {
+				if i%2 == 1 {
+					words = append(words, part)
 				}
-				a.seeds = append(a.seeds, strings.Join(words, " "))
 			}
+			a.seeds = append(append(a.seeds, words...), strings.Join(words, " ")) // ["rm", "-rf", "x"]
 		}
 	}
 }
@@ -344,7 +333,7 @@ func (a *analyzer) wrapper(w wrapper, args []arg, u *unit) bool {
 		a.taint(start, w.why)
 	}
 	if !w.plain || u.opaque {
-		u.why = cmpOr(w.why, u.why)
+		u.why = cmp.Or(w.why, u.why)
 		u.always = ""
 		return true
 	}
@@ -440,21 +429,10 @@ func (a *analyzer) paths(w arg) {
 func matchArgs(args []arg) string { return joinArgs(args, func(w arg) string { return w.match }) }
 func guessArgs(args []arg) string { return joinArgs(args, func(w arg) string { return w.guess }) }
 func showArgs(args []arg) string {
-	return joinArgs(args, func(w arg) string {
-		if w.show == "" {
-			return "''"
-		}
-		return w.show
-	})
+	return joinArgs(args, func(w arg) string { return cmp.Or(w.show, "''") })
 }
 
-func joinArgs(args []arg, f func(arg) string) string {
-	words := make([]string, len(args))
-	for i, w := range args {
-		words[i] = f(w)
-	}
-	return strings.Join(words, " ")
-}
+func joinArgs(args []arg, f func(arg) string) string { return strings.Join(text.Each(args, f), " ") }
 
 // programName returns the program of a command's first word: without directory, and on Windows without extension.
 func programName(word string) string {
@@ -466,11 +444,8 @@ func programName(word string) string {
 }
 
 func systemProgram(word string) bool {
-	switch path.Dir(path.Clean(word)) {
-	case "/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin"},
+		path.Dir(path.Clean(word)))
 }
 
 // variants are other spellings of a command, for deny rules: as written, without the program's directory, without the options before
@@ -488,13 +463,4 @@ func variants(name string, args []arg, src string) []string {
 		out = append(out, strings.TrimSpace(name+" "+guessArgs(rest)))
 	}
 	return out
-}
-
-func cmpOr(s ...string) string {
-	for _, v := range s {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }

@@ -24,6 +24,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/text"
 )
 
 // Action is what happens to an access.
@@ -92,7 +93,10 @@ func ParseRules(raw json.RawMessage) ([]Rule, error) {
 		return nil, nil
 	}
 	p := ruleParser{dec: json.NewDecoder(bytes.NewReader(raw))}
-	if err := p.top(); err != nil {
+	err := p.value("permission", "*", func(permission string) error {
+		return p.value("permission."+permission, permission, nil)
+	})
+	if err != nil {
 		return nil, err
 	}
 	if _, err := p.dec.Token(); err != io.EOF {
@@ -104,12 +108,6 @@ func ParseRules(raw json.RawMessage) ([]Rule, error) {
 type ruleParser struct {
 	dec   *json.Decoder
 	rules []Rule
-}
-
-func (p *ruleParser) top() error {
-	return p.value("permission", "*", func(permission string) error {
-		return p.value("permission."+permission, permission, nil)
-	})
 }
 
 // value reads an action, or an object whose keys are passed to each; if each is nil they are patterns of permission.
@@ -170,10 +168,8 @@ func (p *ruleParser) add(key, permission, pattern, action string) error {
 		p.rules = append(p.rules, Rule{permission, pattern, a})
 		return nil
 	}
-	hint := wantAction
-	if near := nearest(action); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
+	near := nearest(action)
+	hint := text.If(near != "", fmt.Sprintf("did you mean %q?", near), wantAction)
 	return configError(key, fmt.Sprintf("%q is not an action (%s)", action, wantAction), hint)
 }
 
@@ -314,10 +310,7 @@ func Widens(levels []Level, rules []Rule) []Rule {
 
 // reason explains a decision and what would change it.
 func reason(d Decision, permission, pattern string) string {
-	what := permission
-	if pattern != "" {
-		what = fmt.Sprintf("%s of %q", permission, clip(pattern))
-	}
+	what := permission + text.When(pattern != "", fmt.Sprintf(" of %q", clip(pattern)))
 	switch {
 	case d.Level == "":
 		return fmt.Sprintf("%s needs approval: no rule covers it (a rule for %q in the permission configuration stops this question)",
@@ -335,16 +328,18 @@ func clip(s string) string { return centurion.Clip(s, 200) }
 
 // secretRules ask about files that usually hold secrets, anywhere in the tree. The last three patterns are examples without secrets.
 func secretRules() []Rule {
-	var rules []Rule
-	for _, p := range []string{"*.env", "*.env.*", "*.envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx",
+	secret := []string{"*.env", "*.env.*", "*.envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx",
 		"*.netrc", "*.pgpass", "*.npmrc", "*.pypirc", "*.htpasswd", "*.git-credentials", "*credentials", "*credentials.json",
 		"*credentials.toml", "*credentials.y*ml", "*secrets.json", "*secrets.y*ml", "*secrets.toml", "*service-account*.json",
 		"id_rsa*", "*/id_rsa*", "id_ed25519*", "*/id_ed25519*", "id_ecdsa*", "*/id_ecdsa*", "id_dsa*", "*/id_dsa*",
-		".ssh/*", "*/.ssh/*", ".aws/*", "*/.aws/*", ".gnupg/*", "*/.gnupg/*"} {
-		rules = append(rules, Rule{"read", p, Ask})
-	}
-	for _, p := range []string{"*.env.example", "*.env.sample", "*.env.template"} {
-		rules = append(rules, Rule{"read", p, Allow})
+		".ssh/*", "*/.ssh/*", ".aws/*", "*/.aws/*", ".gnupg/*", "*/.gnupg/*"}
+	var rules []Rule
+	for i, p := range append(secret, "*.env.example", "*.env.sample", "*.env.template") {
+		action := Ask
+		if i >= len(secret) {
+			action = Allow
+		}
+		rules = append(rules, Rule{"read", p, action})
 	}
 	return rules
 }

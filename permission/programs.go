@@ -5,39 +5,29 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"centurion/text"
 )
 
 // steers reports whether a variable influences which programs run, or what else they run.
 func steers(name string) bool {
-	for _, p := range []string{"LD_", "DYLD_", "GIT_", "BASH_", "PYTHON", "PERL", "RUBY", "NODE_", "npm_config_", "XDG_", "DOTNET_", "JAVA_", "_JAVA_"} {
-		if strings.HasPrefix(name, p) && name != "PYTHONDONTWRITEBYTECODE" && name != "PYTHONUNBUFFERED" && name != "NODE_ENV" {
-			return true
-		}
-	}
-	switch name {
-	case "PATH", "IFS", "ENV", "SHELL", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "PAGER", "EDITOR", "VISUAL", "LESSOPEN", "LESSCLOSE",
+	families := []string{"LD_", "DYLD_", "GIT_", "BASH_", "PYTHON", "PERL", "RUBY", "NODE_", "npm_config_", "XDG_", "DOTNET_", "JAVA_", "_JAVA_"}
+	harmless := []string{"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "NODE_ENV"}
+	single := []string{"PATH", "IFS", "ENV", "SHELL", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "PAGER", "EDITOR", "VISUAL", "LESSOPEN", "LESSCLOSE",
 		"RIPGREP_CONFIG_PATH", "GREP_OPTIONS", "GOFLAGS", "GOTOOLCHAIN", "GOPROXY", "CC", "CXX", "TAR_OPTIONS", "CDPATH", "HOME", "TMPDIR", "MAKEFLAGS",
-		"RUSTC_WRAPPER", "RUSTC", "MANPAGER", "BROWSER", "FPATH", "ZDOTDIR", "TERMINFO", "CLASSPATH", "MAVEN_OPTS", "GRADLE_OPTS":
-		return true
-	}
-	return false
+		"RUSTC_WRAPPER", "RUSTC", "MANPAGER", "BROWSER", "FPATH", "ZDOTDIR", "TERMINFO", "CLASSPATH", "MAVEN_OPTS", "GRADLE_OPTS"}
+	inFamily := slices.ContainsFunc(families, func(p string) bool { return strings.HasPrefix(name, p) })
+	return slices.Contains(single, name) || inFamily && !slices.Contains(harmless, name)
 }
 
 // plainVariable reports whether assigning a variable has no side effects.
 func plainVariable(name string) bool {
-	switch name {
-	case "LANG", "TZ", "CI", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "DEBUG", "TERM", "NODE_ENV", "CGO_ENABLED", "GOOS", "GOARCH":
-		return true
-	}
-	return strings.HasPrefix(name, "LC_") || strings.ToUpper(name) != name || len(name) == 1
+	plain := []string{"LANG", "TZ", "CI", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "DEBUG", "TERM", "NODE_ENV", "CGO_ENABLED", "GOOS", "GOARCH"}
+	return slices.Contains(plain, name) || strings.HasPrefix(name, "LC_") || strings.ToUpper(name) != name || len(name) == 1
 }
 
 func isShell(name string) bool {
-	switch name {
-	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "posh", "yash", "fish", "csh", "tcsh", "pwsh", "powershell":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "posh", "yash", "fish", "csh", "tcsh", "pwsh", "powershell"}, name)
 }
 
 // interpreter returns the letters of the options that take code, "program" if the first operand is code, and "" if name is not an
@@ -185,19 +175,9 @@ func patternOperands(name string, args []arg) []int {
 			}
 		}
 	case "find":
-		for i := 1; i < len(rest); i++ {
-			switch rest[i-1].match {
-			case "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-printf":
-				out = append(out, i)
-			}
-		}
+		return behind(rest, "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-printf")
 	case "git":
-		for i := 1; i < len(rest); i++ {
-			switch rest[i-1].match {
-			case "-m", "-am", "--message", "--grep", "--author", "-S", "-G", "--format", "--since", "--until":
-				out = append(out, i)
-			}
-		}
+		return behind(rest, "-m", "-am", "--message", "--grep", "--author", "-S", "-G", "--format", "--since", "--until")
 	case "sh", "bash", "dash", "zsh", "ksh", "eval", "trap", "alias", "python", "python3", "perl", "ruby", "node", "php":
 		for i, w := range rest {
 			if strings.ContainsAny(w.match, " \t\n;") {
@@ -208,9 +188,19 @@ func patternOperands(name string, args []arg) []int {
 	return out
 }
 
+// behind returns the indexes of the words that stand after one of the options.
+func behind(rest []arg, options ...string) (out []int) {
+	for i := 1; i < len(rest); i++ {
+		if slices.Contains(options, rest[i-1].match) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
 // takesValue reports whether an option of grep or rg takes the next word.
 func takesValue(f string) bool {
-	return slices.Contains([]string{"-A", "-B", "-C", "-m", "-g", "-t", "-T", "--glob", "--type", "--include", "--max-count", "-F", "-v"}, f) && f != "-F" && f != "-v"
+	return slices.Contains([]string{"-A", "-B", "-C", "-m", "-g", "-t", "-T", "--glob", "--type", "--include", "--max-count"}, f)
 }
 
 // twoWords are programs whose second word says what they do, so "always" covers only that.
@@ -220,11 +210,7 @@ var twoWords = []string{"git", "go", "npm", "pnpm", "yarn", "bun", "cargo", "doc
 // alwaysPattern returns the pattern that "always" would allow: the program, its subcommand, and any arguments.
 func alwaysPattern(name string, args []arg) string {
 	if isShell(name) || interpreter(name) != "" && interpreter(name) != "program" || args[0].dynamic() || strings.ContainsAny(args[0].match, "*?") {
-		text := matchArgs(args)
-		if strings.ContainsAny(text, "*?"+unknown) {
-			return ""
-		}
-		return text
+		return exact(args)
 	}
 	words := 1
 	if slices.Contains(twoWords, name) {
@@ -232,8 +218,7 @@ func alwaysPattern(name string, args []arg) string {
 			return exact(args)
 		}
 		words = 2
-		third := len(args) > 2 && (args[1].match == "run" && name != "go" || slices.Contains([]string{"remote", "stash", "mod", "config", "submodule", "worktree"}, args[1].match))
-		if third {
+		if len(args) > 2 && (args[1].match == "run" && name != "go" || slices.Contains([]string{"remote", "stash", "mod", "config", "submodule", "worktree"}, args[1].match)) {
 			words = 3
 		}
 	}
@@ -245,11 +230,8 @@ func alwaysPattern(name string, args []arg) string {
 }
 
 func exact(args []arg) string {
-	text := matchArgs(args)
-	if strings.ContainsAny(text, "*?"+unknown) {
-		return ""
-	}
-	return text
+	all := matchArgs(args)
+	return text.When(!strings.ContainsAny(all, "*?"+unknown), all)
 }
 
 func wordLike(s string) bool {

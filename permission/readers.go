@@ -1,21 +1,22 @@
 package permission
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+
+	"centurion/text"
 )
 
-// reader describes a program that only reads, and the options that make it do more. letters are single-letter options; words are long
-// ones, including GNU abbreviations, or families with a final star. list means that file names from a listing are safe as arguments: no
-// dangerous option looks like a file name.
+// reader is a program that only reads, with the options that make it do more.
 type reader struct {
-	letters string
-	words   []string
-	list    bool
-	inert   bool // its arguments are text, not paths
-	max     int  // maximum operands, since more would be written to; 0 means any number
+	letters string   // single-letter options
+	words   []string // long options, also when they are cut short as GNU programs allow; a final star stands for a family
+	list    bool     // no file name from a listing could be taken for a dangerous option
+	inert   bool     // its arguments are text, not paths
+	max     int      // operands it may have; more would be written to; 0 means any number
 }
 
 var readers = map[string]reader{
@@ -50,15 +51,11 @@ func whyNotReadOnly(name string, args []arg) string {
 	case "go":
 		return whyGo(rest)
 	case "node", "python", "python3", "npm", "cargo", "rustc", "java", "make", "gcc", "ruby", "deno", "bun":
-		if len(rest) == 1 && (rest[0].match == "--version" || rest[0].match == "-V" && name != "npm") {
-			return ""
-		}
-		return notListed(name)
+		version := len(rest) == 1 && (rest[0].match == "--version" || rest[0].match == "-V" && name != "npm")
+		return text.When(!version, notListed(name))
 	case "command":
-		if len(rest) == 2 && (rest[0].match == "-v" || rest[0].match == "-V") {
-			return ""
-		}
-		return "command runs its arguments"
+		looksUp := len(rest) == 2 && (rest[0].match == "-v" || rest[0].match == "-V")
+		return text.When(!looksUp, "command runs its arguments")
 	case "cd":
 		if len(rest) != 1 || strings.HasPrefix(rest[0].match, "-") {
 			return "cd without a directory leaves the project"
@@ -93,10 +90,7 @@ func whyReader(name string, r reader, rest []arg) string {
 			operands++
 		}
 	}
-	if r.max > 0 && operands > r.max {
-		return fmt.Sprintf("%s writes to its second operand", name)
-	}
-	return ""
+	return text.When(r.max > 0 && operands > r.max, name+" writes to its second operand")
 }
 
 // badFlag returns the option if it is one of r's dangerous ones.
@@ -111,10 +105,7 @@ func badFlag(r reader, f string) string {
 		}
 		return ""
 	}
-	if strings.ContainsAny(f[1:], r.letters) && r.letters != "" {
-		return f
-	}
-	return ""
+	return text.When(strings.ContainsAny(f[1:], r.letters), f)
 }
 
 var findTests = []string{"-name", "-iname", "-path", "-ipath", "-wholename", "-type", "-maxdepth", "-mindepth", "-size", "-mtime", "-mmin",
@@ -164,10 +155,7 @@ func whyGit(rest []arg) string {
 		if len(rest) > 0 {
 			first = rest[0].match
 		}
-		if slices.Contains(allowed, first) {
-			return ""
-		}
-		return fmt.Sprintf("git %s %s may change something", sub, first)
+		return text.When(!slices.Contains(allowed, first), fmt.Sprintf("git %s %s may change something", sub, first))
 	}
 	switch sub {
 	case "branch", "tag":
@@ -178,9 +166,9 @@ func whyGit(rest []arg) string {
 		}
 		return ""
 	case "stash", "worktree":
-		return cmpOr(only("list"), whyReader("git "+sub, gitDiff, rest))
+		return cmp.Or(only("list"), whyReader("git "+sub, gitDiff, rest))
 	case "reflog":
-		return cmpOr(only("", "show"), whyReader("git "+sub, gitDiff, rest))
+		return cmp.Or(only("", "show"), whyReader("git "+sub, gitDiff, rest))
 	case "config":
 		return only("--get", "--get-all", "--list", "-l", "--get-regexp", "get", "list")
 	}
@@ -203,10 +191,7 @@ func whyGitList(sub string, rest []arg) string {
 			}
 		}
 	}
-	if !listing {
-		return fmt.Sprintf("git %s without --list may change something", sub)
-	}
-	return ""
+	return text.When(!listing, fmt.Sprintf("git %s without --list may change something", sub))
 }
 
 var sedPrint = regexp.MustCompile(`^([0-9]+|\$|/[^/\\]*/)?(,([0-9]+|\$|\+[0-9]+|/[^/\\]*/))?p$`)
@@ -236,26 +221,17 @@ var sedRun = regexp.MustCompile(`(^|[;{}\d$/\n])\s*e(\s|$)|[/|,#!:_]\d*[gpiImM]*
 func sedRuns(script string) bool { return sedRun.MatchString(script) }
 
 func whyGo(rest []arg) string {
+	flags := map[string][]string{"env": {"-json"}, "list": {"-f", "-json", "-m", "-deps", "-e", "-test"}}
+	reads := false
 	if len(rest) > 0 {
-		switch rest[0].match {
+		switch sub := rest[0].match; sub {
 		case "version":
-			if len(rest) == 1 {
-				return ""
-			}
-		case "env":
-			if !slices.ContainsFunc(rest[1:], func(w arg) bool { return w.flag() && w.match != "-json" || w.dynamic() }) {
-				return ""
-			}
-		case "list":
-			bad := slices.ContainsFunc(rest[1:], func(w arg) bool {
-				return w.dynamic() || w.flag() && !slices.Contains([]string{"-f", "-json", "-m", "-deps", "-e", "-test"}, w.match)
-			})
-			if !bad {
-				return ""
-			}
+			reads = len(rest) == 1
+		case "env", "list":
+			reads = !slices.ContainsFunc(rest[1:], func(w arg) bool { return w.dynamic() || w.flag() && !slices.Contains(flags[sub], w.match) })
 		case "doc", "help":
-			return ""
+			reads = true
 		}
 	}
-	return "go may build, run or write something; only go version, go env, go list and go doc plainly read"
+	return text.When(!reads, "go may build, run or write something; only go version, go env, go list and go doc plainly read")
 }

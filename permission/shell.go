@@ -1,10 +1,13 @@
 package permission
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
+
+	"centurion/text"
 )
 
 // Shell is what a script does, as far as its text shows. The analysis is lexical: it does not follow symbolic links, and does not see
@@ -32,20 +35,14 @@ func ParseShell(script, dir, home string) Shell {
 		if u.guessed {
 			continue
 		}
-		if !slices.Contains(s.Commands, u.show) {
-			s.Commands = append(s.Commands, u.show)
-		}
-		if s.Why == "" {
-			s.Why = u.why
-		}
-		if u.why != "" && u.always != "" && !u.opaque && !slices.Contains(s.Always, u.always) {
-			s.Always = append(s.Always, u.always)
+		s.Commands = text.Union(s.Commands, u.show)
+		s.Why = cmp.Or(s.Why, u.why)
+		if u.why != "" && u.always != "" && !u.opaque {
+			s.Always = text.Union(s.Always, u.always)
 		}
 	}
-	for _, p := range a.outside {
-		if s.Why == "" {
-			s.Why = p + " lies outside the project"
-		}
+	if len(a.outside) > 0 {
+		s.Why = cmp.Or(s.Why, a.outside[0]+" lies outside the project")
 	}
 	if !slices.ContainsFunc(a.units, func(u unit) bool { return !u.guessed && u.why != "" && (u.opaque || u.always == "") }) {
 		s.Paths = a.beyond()
@@ -69,9 +66,7 @@ func (a *analyzer) beyond() (out []string) {
 		if dir := path.Dir(p); slices.Contains(a.writes, p) && dir != "/" && dir != path.Clean(slash(a.home)) {
 			p = dir + "/*"
 		}
-		if !slices.Contains(out, p) {
-			out = append(out, p)
-		}
+		out = text.Union(out, p)
 	}
 	return out
 }
@@ -89,7 +84,7 @@ func analyze(script, dir, home string) analysis {
 		a.seeds = append(a.seeds, script)
 		a.add(unit{match: unknown, show: script, alts: []string{script}, opaque: true, why: "it cannot be parsed: " + err.Error()})
 		for line := range strings.Lines(script[:min(len(script), maxText)]) { // the readable part may still be denied
-			a.guessScript(line)
+			a.guessScript(line, a.depth+1)
 		}
 		return analysis{a, err}
 	}
@@ -107,14 +102,15 @@ func analyze(script, dir, home string) analysis {
 // or asks for anything it could turn out to be. Paths outside the directory are decided as external_directory, and files that are read
 // or written as read and edit.
 func DecideShell(levels []Level, script, dir, home string, confined bool) Decision {
-	levels = expandLevels(levels, home)
+	levels = slices.Clone(levels)
+	for i := range levels {
+		levels[i].Rules = ExpandHome(levels[i].Rules, home)
+	}
 	a := analyze(script, dir, home)
-	d := Decision{Action: Allow, Level: DefaultLevel, Reason: "it does nothing"}
-	first := true
+	var d Decision
 	take := func(e Decision) {
-		if first {
-			d, first = e, false
-			return
+		if d == (Decision{}) {
+			d = e
 		}
 		d = d.stricter(e)
 	}
@@ -142,15 +138,7 @@ func DecideShell(levels []Level, script, dir, home string, confined bool) Decisi
 			take(e)
 		}
 	}
-	return d
-}
-
-func expandLevels(levels []Level, home string) []Level {
-	out := slices.Clone(levels)
-	for i := range out {
-		out[i].Rules = ExpandHome(out[i].Rules, home)
-	}
-	return out
+	return cmp.Or(d, Decision{Action: Allow, Level: DefaultLevel, Reason: "it does nothing"})
 }
 
 // decide answers for one command.
@@ -174,32 +162,31 @@ func (u unit) refine(d Decision, confined bool) Decision {
 	if d.Action == Deny {
 		return d
 	}
+	why := ""
 	d.Action = Ask
 	switch {
 	case u.why == "":
-		d.Action = Allow
-		d.Reason = fmt.Sprintf("%q plainly only reads", clip(u.show))
+		d.Action, why = Allow, "plainly only reads"
 	case u.push:
-		d.Reason = fmt.Sprintf("%q needs approval: it publishes something (a bash rule for it stops this question)", clip(u.show))
+		why = "needs approval: it publishes something (a bash rule for it stops this question)"
 	case u.network:
-		d.Reason = fmt.Sprintf("%q needs approval: it uses the network (a bash rule for it stops this question)", clip(u.show))
+		why = "needs approval: it uses the network (a bash rule for it stops this question)"
 	case confined && !u.opaque:
-		d.Action = Allow
-		d.Reason = fmt.Sprintf("%q is allowed because commands are confined to the project", clip(u.show))
+		d.Action, why = Allow, "is allowed because commands are confined to the project"
 	default:
-		d.Reason = fmt.Sprintf("%q needs approval: %s (a bash rule for it stops this question)", clip(u.show), u.why)
+		why = "needs approval: " + u.why + " (a bash rule for it stops this question)"
 	}
+	d.Reason = fmt.Sprintf("%q %s", clip(u.show), why)
 	return d
 }
 
 // decideText is [Decide] for one text that may have unknown parts.
 func decideText(levels []Level, permission, text, show string) Decision {
 	d := decideOne(levels, permission, text)
-	if d.Level != "" {
-		d.Reason = reason(d, permission, show)
-	} else {
-		d.Reason = reason(d, permission, strings.ReplaceAll(text, unknown, "…"))
+	if d.Level == "" {
+		show = strings.ReplaceAll(text, unknown, "…")
 	}
+	d.Reason = reason(d, permission, show)
 	return doubt(levels, d, permission, text, show)
 }
 

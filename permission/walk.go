@@ -114,10 +114,12 @@ func (a *analyzer) visit(n syntax.Node) bool {
 		return false
 	case *syntax.CallExpr:
 		a.call(n)
-	case *syntax.DeclClause:
-		a.declare(n)
+	case *syntax.DeclClause: // export, declare and their like
+		a.add(unit{match: source(n), show: source(n), why: "it sets variables for the commands after it"})
 	case *syntax.FuncDecl:
-		a.taint(a.nodes(n.Body), "it defines a function")
+		start := len(a.units)
+		a.walk(n.Body)
+		a.taint(start, "it defines a function")
 		a.add(unit{match: "function " + funcName(n), show: "function " + funcName(n), why: "it defines a function"})
 		return false
 	case *syntax.ForClause:
@@ -160,13 +162,6 @@ func funcName(n *syntax.FuncDecl) string {
 		return n.Name.Value
 	}
 	return "…"
-}
-
-// nodes walks n and returns the index of the first unit it added.
-func (a *analyzer) nodes(n syntax.Node) int {
-	start := len(a.units)
-	a.walk(n)
-	return start
 }
 
 // taint marks every unit since start as not plainly read-only.
@@ -300,17 +295,9 @@ func (a *analyzer) writeTarget(w arg, start int) {
 }
 
 func harmlessDevice(name string) bool {
-	switch name {
-	case "/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/random", "/dev/urandom", "/dev/full":
-		return true
-	}
-	return strings.HasPrefix(name, "/dev/fd/")
-}
-
-// declare handles export, declare and the like.
-func (a *analyzer) declare(n *syntax.DeclClause) {
-	text := source(n)
-	a.add(unit{match: text, show: text, why: "it sets variables for the commands after it"})
+	devices := []string{"null", "zero", "stdin", "stdout", "stderr", "tty", "random", "urandom", "full"}
+	device, ok := strings.CutPrefix(name, "/dev/")
+	return ok && (slices.Contains(devices, device) || strings.HasPrefix(device, "fd/"))
 }
 
 // assign handles X=…, alone or before a command.
@@ -355,19 +342,15 @@ func (a *analyzer) call(n *syntax.CallExpr) {
 	first := resolver{vars: a.vars}
 	args := first.fields(n.Args)
 	a.command(args, source(n))
-	for i := range args {
-		if !args[i].dynamic() {
-			continue
-		}
+	if slices.ContainsFunc(args, arg.dynamic) {
 		a.seedArgs(args)
-		break
 	}
 	if first.used {
 		for pick := -1; pick < maxAlternatives; pick++ {
-			r := resolver{vars: a.vars, pick: pick}
 			if pick == 0 || pick > 0 && !first.multi {
 				continue
 			}
+			r := resolver{vars: a.vars, pick: pick}
 			a.redirs = redirs
 			a.command(r.fields(n.Args), source(n))
 		}
@@ -406,15 +389,7 @@ func (a *analyzer) finish() {
 	}
 	slices.Sort(seeds)
 	for _, s := range slices.Compact(seeds) {
-		inner := analyzer{dir: a.dir, home: a.home, depth: maxDepth, work: a.work}
-		if inner.script(s) != nil {
-			continue
-		}
-		for _, u := range inner.units {
-			u.guessed = true
-			u.alts = append(u.alts, u.match)
-			a.add(u)
-		}
+		a.guessScript(s, maxDepth)
 	}
 }
 
@@ -481,10 +456,10 @@ func globbedSecrets(pattern string) []string {
 }
 
 func slash(s string) string {
-	if !windows {
-		return s
+	if windows {
+		s = strings.ReplaceAll(s, `\`, "/")
 	}
-	return strings.ReplaceAll(s, `\`, "/")
+	return s
 }
 
 // drive reports whether a path starts with a drive letter of Windows.

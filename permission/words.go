@@ -182,13 +182,13 @@ func (r *resolver) split(w *syntax.Word) []arg {
 
 // splits reports whether a word has an unquoted expansion.
 func splits(w *syntax.Word) bool {
-	for _, p := range w.Parts {
+	return slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
 		switch p.(type) {
 		case *syntax.ParamExp, *syntax.CmdSubst:
 			return true
 		}
-	}
-	return false
+		return false
+	})
 }
 
 func (r *resolver) word(w *syntax.Word) arg {
@@ -253,7 +253,7 @@ func (r *resolver) part(a *arg, p syntax.WordPart, quoted bool) {
 	case *syntax.ParamExp:
 		r.param(a, p)
 	case *syntax.CmdSubst:
-		a.addUnknown(echoed(p.Stmts), source(&syntax.Word{Parts: []syntax.WordPart{p}}))
+		a.addUnknown(printed(onlyCall(p.Stmts)), source(&syntax.Word{Parts: []syntax.WordPart{p}}))
 	default: // arithmetic, process substitution, extended globs
 		a.addUnknown("", source(&syntax.Word{Parts: []syntax.WordPart{p}}))
 	}
@@ -327,24 +327,23 @@ func hasGlob(s string) bool {
 	return false
 }
 
-// echoed returns the output of a substitution that is a single echo or printf of literal words, else "".
-func echoed(stmts []*syntax.Stmt) string {
+// onlyCall returns the words of a substitution's only command; nil if there are several or one of its words is not known.
+func onlyCall(stmts []*syntax.Stmt) (words []string) {
 	if len(stmts) != 1 {
-		return ""
+		return nil
 	}
 	call, ok := stmts[0].Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Args) < 2 {
-		return ""
+	if !ok {
+		return nil
 	}
-	var words []string
 	for _, w := range call.Args {
 		v, ok := staticWord(w)
 		if !ok {
-			return ""
+			return nil
 		}
 		words = append(words, v)
 	}
-	return printed(words)
+	return words
 }
 
 // printed returns the output of echo or printf with these words, else "".
@@ -371,20 +370,9 @@ func printed(words []string) string {
 
 // listsFiles reports whether a substitution's only command lists files of the project.
 func listsFiles(sub *syntax.CmdSubst) bool {
-	if len(sub.Stmts) != 1 {
+	words := onlyCall(sub.Stmts)
+	if len(words) == 0 {
 		return false
-	}
-	call, ok := sub.Stmts[0].Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Args) == 0 {
-		return false
-	}
-	var words []string
-	for _, w := range call.Args {
-		v, ok := staticWord(w)
-		if !ok {
-			return false
-		}
-		words = append(words, v)
 	}
 	switch words[0] {
 	case "find": // a file it was told to find may be a secret
@@ -394,11 +382,9 @@ func listsFiles(sub *syntax.CmdSubst) bool {
 	case "git":
 		return len(words) > 1 && words[1] == "ls-files"
 	case "rg", "grep":
-		for _, w := range words[1:] {
-			if w == "-l" || w == "--files" || w == "-rl" || w == "-lr" || w == "--files-with-matches" {
-				return true
-			}
-		}
+		return slices.ContainsFunc(words[1:], func(w string) bool {
+			return slices.Contains([]string{"-l", "--files", "-rl", "-lr", "--files-with-matches"}, w)
+		})
 	}
 	return false
 }

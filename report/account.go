@@ -3,11 +3,13 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"centurion"
 	"centurion/event/view"
+	"centurion/text"
 )
 
 // Spent is the usage of one agent or one model.
@@ -74,10 +76,7 @@ func minus(a, b centurion.Usage) centurion.Usage {
 }
 
 func dearest(by map[string]Spent) []Spent {
-	out := []Spent{}
-	for _, s := range by {
-		out = append(out, s)
-	}
+	out := slices.AppendSeq([]Spent{}, maps.Values(by))
 	slices.SortFunc(out, func(a, b Spent) int {
 		return cmp.Or(cmp.Compare(b.USD, a.USD), cmp.Compare(b.Tokens.Total(), a.Tokens.Total()), cmp.Compare(a.Name, b.Name))
 	})
@@ -150,13 +149,8 @@ type Decision struct {
 
 // of names the asking agent, after "of ".
 func (x Decision) of() string {
-	if x.Agent == "" {
-		return ""
-	}
-	if strings.HasPrefix(x.Asked, x.Task) { // as a question of the host itself does
-		return whole(x.Agent, x.Address, "")
-	}
-	return whole(x.Agent, x.Address, x.Task)
+	task := text.When(!strings.HasPrefix(x.Asked, x.Task), x.Task) // a question of the host's own names it already
+	return text.When(x.Agent != "", whole(x.Agent, x.Address, task))
 }
 
 // decisions are the asks of a mission in order.
@@ -203,8 +197,7 @@ type Trouble struct {
 }
 
 // repeated describes the failure before a retry of a task or a request, and the retry.
-func repeated(e centurion.Event) (what, then string) {
-	r := view.Read(e)
+func repeated(r view.Fact) (what, then string) {
 	then = triedAgain + suffix(" after ", span(r.WaitMS))
 	if r.WaitMS == 0 && r.Attempt > 1 {
 		then = triedAgain + ", attempt " + itoa(r.Attempt)
@@ -218,6 +211,7 @@ func troubles(d Data) []Trouble {
 	waits, attempts, retries := holds(d), d.attempts(), retriedErrors(d.Events)
 	for i, e := range d.Events {
 		t := Trouble{Time: e.Time, Where: place(d, e)}
+		f := view.Read(e)
 		switch e.Type {
 		case centurion.EventTaskRetrying, centurion.EventProviderRetry:
 			if _, ok := attempts[i]; ok {
@@ -227,7 +221,7 @@ func troubles(d Data) []Trouble {
 				t = waits[i]
 				break
 			}
-			t.What, t.Then = repeated(e)
+			t.What, t.Then = repeated(f)
 			if _, ok := retries.told[i]; ok {
 				t.Then += "; " + fate(d, e, i)
 			}
@@ -235,38 +229,27 @@ func troubles(d Data) []Trouble {
 			if retries.by[i] > 0 {
 				continue // reported with its consequence
 			}
-			s := view.Read(e)
-			t.What, t.Then = cmp.Or(s.Error.Text, string(s.Kind)), fate(d, e, i)
+			t.What, t.Then = cmp.Or(f.Error.Text, string(f.Kind)), fate(d, e, i)
 		case centurion.EventSessionModel:
-			m := view.Read(e)
-			t.What, t.Then = cmp.Or(m.Error.Text, m.Reason), "continued with "+m.To+" instead of "+m.From
+			t.What, t.Then = cmp.Or(f.Error.Text, f.Reason), "continued with "+f.To+" instead of "+f.From
 		case centurion.EventTaskStalled:
-			s := view.Read(e)
-			t.What, t.Then = "nothing came from it for "+span(s.SilentMS)+": "+s.Last, "its turn was cut off and tried again"
+			t.What, t.Then = "nothing came from it for "+span(f.SilentMS)+": "+f.Last, "its turn was cut off and tried again"
 		case centurion.EventTaskFenced:
-			f := view.Read(e)
 			t.What, t.Then = "attempt "+itoa(f.Attempt)+" was superseded and still wanted to write: "+f.Refused, "it was refused"
 		case centurion.EventMissionResumed:
 			if alive(d.Events[:i]) {
-				m := view.Read(e)
-				t.What, t.Then = cmp.Or(m.Reason, "its host went away"), "a new host continued from the stored state"+begun(attempts, i)
+				t.What, t.Then = cmp.Or(f.Reason, "its host went away"), "a new host continued from the stored state"+begun(attempts, i)
 			}
 		case centurion.EventVerifyFailed:
-			if v := view.Read(e); !v.Early {
-				t.What, t.Then = "check failed: "+v.Command+suffix(": ", cmp.Or(v.Error.Text, redLine(v.Output))), fate(d, e, i)
+			if !f.Early {
+				t.What, t.Then = "check failed: "+f.Command+suffix(": ", cmp.Or(f.Error.Text, redLine(f.Output))), fate(d, e, i)
 			}
 		case centurion.EventMergeConflict:
-			m := view.Read(e)
-			t.What, t.Then = "conflict in "+strings.Join(m.Files, ", "), fate(d, e, i)
+			t.What, t.Then = "conflict in "+strings.Join(f.Files, ", "), fate(d, e, i)
 		case centurion.EventBudgetExceeded:
-			b := view.Read(e)
-			t.What, t.Then = "the limit "+b.Limit+" was reached", fate(d, e, i)
+			t.What, t.Then = "the limit "+f.Limit+" was reached", fate(d, e, i)
 		case centurion.EventTaskFailed, centurion.EventTaskBlocked:
-			k := view.Read(e)
-			t.What, t.Then = k.Reason, stopped(d, e)
-			if k.TaskError() != nil {
-				t.What = k.Error.Message
-			}
+			t.What, t.Then = text.If(f.TaskError() != nil, f.Error.Message, f.Reason), stopped(d, e)
 		default:
 			t.What, t.Then = slip(d, e, i)
 		}
@@ -325,16 +308,20 @@ func fate(d Data, e centurion.Event, i int) string {
 
 // place describes where an event happened, in a person's terms.
 func place(d Data, e centurion.Event) string {
-	i := slices.IndexFunc(d.Tasks, func(t centurion.Task) bool { return e.Task != "" && t.ID == e.Task })
-	if i < 0 {
+	t := d.task(e)
+	if t == nil {
 		return cmp.Or(e.Task, "the mission")
 	}
-	return strings.TrimSpace(d.Tasks[i].Item + " " + cmp.Or(d.Tasks[i].Title, d.Tasks[i].ID))
+	return strings.TrimSpace(t.Item + " " + cmp.Or(t.Title, t.ID))
 }
 
-func suffix(before, s string) string {
-	if s == "" {
-		return ""
+// task returns the task of an event, or nil.
+func (d Data) task(e centurion.Event) *centurion.Task {
+	i := slices.IndexFunc(d.Tasks, func(t centurion.Task) bool { return e.Task != "" && t.ID == e.Task })
+	if i < 0 {
+		return nil
 	}
-	return before + s
+	return &d.Tasks[i]
 }
+
+func suffix(before, s string) string { return text.When(s != "", before+s) }

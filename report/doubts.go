@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/text"
 )
 
 // doubts lists what is not proven, items first, in the order of the plan.
@@ -14,8 +15,7 @@ func doubts(r *Report) []Doubt {
 		return it.Status == "done" || it.ID == "" && r.Mission.Status == centurion.MissionCompleted
 	}
 	add := func(it Item, c Check) {
-		item := it.ID
-		d := Doubt{Item: item, Command: c.Command, Kind: string(c.Standing)}
+		d := Doubt{Item: it.ID, Command: c.Command, Kind: string(c.Standing)}
 		standing := c.Standing
 		if c.Former != nil {
 			d.Kind, d.Why, standing = "changed", []string{c.Former.words()}, Proven // its former grade no longer counts
@@ -38,7 +38,7 @@ func doubts(r *Report) []Doubt {
 			out = append(out, d)
 		}
 		if c.Receipt != nil && len(c.Receipt.Weakened) > 0 {
-			out = append(out, Doubt{Item: item, Command: c.Command, Kind: "weakened", Why: c.Receipt.Weakened})
+			out = append(out, Doubt{Item: it.ID, Command: c.Command, Kind: "weakened", Why: c.Receipt.Weakened})
 		}
 	}
 	for _, it := range r.Items {
@@ -57,12 +57,7 @@ func doubts(r *Report) []Doubt {
 
 // because says why a receipt does not prove more.
 func because(r centurion.Receipt) []string {
-	var why []string
-	for _, s := range []string{r.Why, r.Error} {
-		if s = strings.TrimSpace(s); s != "" && !slices.Contains(why, s) {
-			why = append(why, s)
-		}
-	}
+	why := text.Union(nil, text.Filled(strings.TrimSpace(r.Why), strings.TrimSpace(r.Error))...)
 	for _, run := range decisive(r.Runs) {
 		for _, s := range []string{run.Broken, run.Empty} {
 			if s != "" && !slices.ContainsFunc(why, func(told string) bool { return strings.Contains(told, s) }) {
@@ -86,31 +81,28 @@ func decisive(runs []centurion.CheckRun) []centurion.CheckRun {
 
 // next lists the commands that a person may run now.
 func next(r *Report) []Command {
-	id := r.Mission.ID
-	var out []Command
-	add := func(line, what string) { out = append(out, Command{line, what}) }
 	m := r.Mission
-	switch m.Status {
-	case centurion.MissionPaused, centurion.MissionFailed:
-		add("centurion resume "+id, "continue it")
-	case centurion.MissionBlocked:
-		add("centurion asks", "see what it waits for")
-		add("centurion resume "+id, "continue it")
-	case centurion.MissionPlanning, centurion.MissionRunning:
-		add("centurion attach "+id, "watch it")
-		add("centurion pause "+id, "pause it; it can be resumed")
-	}
-	if m.Branch != "" || m.Base != nil {
-		add("centurion diff "+id, "see what it changed")
-		if !r.merged() {
-			add("centurion merge "+id, "put its work on your branch")
+	stopped := m.Status == centurion.MissionPaused || m.Status == centurion.MissionFailed || m.Status == centurion.MissionBlocked
+	working := m.Status == centurion.MissionPlanning || m.Status == centurion.MissionRunning
+	inGit := m.Branch != "" || m.Base != nil
+	var out []Command
+	for _, c := range []struct {
+		holds      bool
+		line, what string
+	}{
+		{m.Status == centurion.MissionBlocked, "centurion asks", "see what it waits for"},
+		{stopped, "centurion resume " + m.ID, "continue it"},
+		{working, "centurion attach " + m.ID, "watch it"},
+		{working, "centurion pause " + m.ID, "pause it; it can be resumed"},
+		{inGit, "centurion diff " + m.ID, "see what it changed"},
+		{inGit && !r.merged(), "centurion merge " + m.ID, "put its work on your branch"},
+		{r.merged(), "centurion undo " + m.ID, "take it off your branch again"},
+		{!r.merged() && (m.Branch != "" || len(r.Files) > 0), "centurion undo " + m.ID, "revert what it changed"},
+		{true, "centurion show " + m.ID, "see its tasks, receipts and limits"},
+	} {
+		if c.holds {
+			out = append(out, Command{c.line, c.what})
 		}
 	}
-	if r.merged() {
-		add("centurion undo "+id, "take it off your branch again")
-	} else if m.Branch != "" || len(r.Files) > 0 {
-		add("centurion undo "+id, "revert what it changed")
-	}
-	add("centurion show "+id, "see its tasks, receipts and limits")
 	return out
 }

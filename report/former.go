@@ -25,11 +25,8 @@ func (f *Former) words() string {
 	case f.Dropped:
 		return "former check of " + text.Clean(f.Item) + ", which is not in the plan any more"
 	}
-	line := "former check of " + text.Clean(f.Item) + ", changed"
-	if f.By != "" {
-		line += " by the " + text.Clean(f.By)
-	}
-	return line + " (now: " + short(strings.Join(f.Now, "; "), maxCommand) + ")"
+	return "former check of " + text.Clean(f.Item) + ", changed" + suffix(" by the ", text.Clean(f.By)) +
+		" (now: " + short(strings.Join(f.Now, "; "), maxCommand) + ")"
 }
 
 // formerChecks are the commands that ran for an item that no longer has them.
@@ -57,9 +54,8 @@ func changedBy(d Data, item, command string) string {
 	for _, e := range d.Events {
 		switch e.Type {
 		case centurion.EventToolCompleted:
-			t := view.Read(e)
-			i := slices.IndexFunc(d.Tasks, func(t centurion.Task) bool { return e.Task != "" && t.ID == e.Task })
-			if had && t.Tool == "update_todo" && t.Error.Text == "" && i >= 0 && d.Tasks[i].Agent == reviewer {
+			t, of := view.Read(e), d.task(e)
+			if had && t.Tool == "update_todo" && t.Error.Text == "" && of != nil && of.Agent == reviewer {
 				by = reviewer
 			}
 		case centurion.EventTodoUpdated:

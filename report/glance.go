@@ -37,20 +37,12 @@ func (r *Report) tallies() []tally {
 // proofs describes in words how well the items are proven.
 func (r *Report) proofs() string {
 	if r.Counts.Items == 0 {
-		words := "there was nothing to verify"
-		if r.Mission.Status == centurion.MissionCompleted {
-			words = cmp.Or(r.Mission.Evidence.Words(), words)
-		}
-		return "The plan had no items: " + words + "."
+		words := text.When(r.Mission.Status == centurion.MissionCompleted, r.Mission.Evidence.Words())
+		return "The plan had no items: " + cmp.Or(words, "there was nothing to verify") + "."
 	}
-	var parts []string
-	for _, t := range r.tallies() {
-		parts = append(parts, t.Words)
-	}
-	verified := ""
-	if m := r.Mission; m.Verified+m.Unverified > 0 { // as the host counted them at the end, and as `show` prints it
-		verified = fmt.Sprintf(", %d verified", m.Verified)
-	}
+	parts := text.Each(r.tallies(), func(t tally) string { return t.Words })
+	m := r.Mission // it has the figures that the host counted at the end, and that `show` tells
+	verified := text.When(m.Verified+m.Unverified > 0, fmt.Sprintf(", %d verified", m.Verified))
 	return fmt.Sprintf("Of %s%s: %s.", centurion.Count(r.Counts.Items, "item"), verified, strings.Join(parts, ", "))
 }
 
@@ -66,13 +58,12 @@ func (r *Report) tone() string {
 // way describes in one line what failed, was returned or was interrupted, and how often.
 func (r *Report) way() string {
 	n := r.Timeline.marked()
-	restarts := 0
+	restarts, early, faults := 0, 0, 0
 	for _, g := range r.Timeline.Gaps {
 		if g.Kind == Restart {
 			restarts++
 		}
 	}
-	early, faults := 0, 0
 	for _, l := range r.Timeline.Lanes {
 		if l.End == foundFaults {
 			faults++
@@ -103,13 +94,10 @@ func (r *Report) way() string {
 // marked counts the marks of all lanes and of the whole mission by kind.
 func (t Timeline) marked() map[MarkKind]int {
 	n := map[MarkKind]int{}
-	for _, l := range t.Lanes {
+	for _, l := range slices.Concat(t.Lanes, []Lane{{Marks: t.Marks}}) {
 		for _, m := range l.Marks {
 			n[m.Kind]++
 		}
-	}
-	for _, m := range t.Marks {
-		n[m.Kind]++
 	}
 	return n
 }
@@ -123,9 +111,7 @@ func (r *Report) who() string {
 	tasks := map[string]int{}
 	for _, l := range r.Timeline.Lanes {
 		name := text.Clean(l.Agent)
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
+		names = text.Union(names, name)
 		if l.Task != "" {
 			tasks[name]++
 		}
@@ -140,11 +126,7 @@ func (r *Report) who() string {
 			names[i] += " (" + centurion.Count(n, "task") + ")"
 		}
 	}
-	line := "Who worked: " + strings.Join(names, ", ")
-	if left > 0 {
-		line += fmt.Sprintf(" and %d more", left)
-	}
-	return line + "."
+	return "Who worked: " + strings.Join(names, ", ") + text.When(left > 0, fmt.Sprintf(" and %d more", left)) + "."
 }
 
 // goalTold reports whether the heading shows the whole goal.
@@ -195,13 +177,6 @@ func happenings(l Lane) []happened {
 
 // when describes when something happened, on the axis, with its name and number.
 func (r *Report) when(h happened) string {
-	at := axis(r.Timeline.at(h.From))
-	if to := axis(r.Timeline.at(h.To)); to != at {
-		at += "–" + to
-	}
-	at += " " + h.Name
-	if h.Count > 1 {
-		at += fmt.Sprintf(" ×%d", h.Count)
-	}
-	return at
+	from, to := axis(r.Timeline.at(h.From)), axis(r.Timeline.at(h.To))
+	return from + text.When(to != from, "–"+to) + " " + h.Name + text.When(h.Count > 1, fmt.Sprintf(" ×%d", h.Count))
 }

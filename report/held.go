@@ -3,13 +3,15 @@ package report
 import (
 	"slices"
 	"time"
+
+	"centurion/text"
 )
 
 // heldUp is how long the whole mission waited for a person's answers: an ask was open, and no agent worked.
 func heldUp(t Timeline, asked []Decision) time.Duration {
 	var waits, busy []period
 	for _, a := range asked {
-		p := period{a.Time.Time, a.Time.Add(time.Duration(a.WaitMS) * time.Millisecond)}
+		p := period{a.Time.Time, a.Time.Add(text.Millis(a.WaitMS))}
 		if a.Answer == "" && a.By == "" && a.WaitMS == 0 { // it is still open
 			p.to = t.To.Time
 		}

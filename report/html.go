@@ -67,10 +67,7 @@ const pageRows = 500
 
 // more describes how many of n rows a table omits.
 func more(n int) string {
-	if n <= pageRows {
-		return ""
-	}
-	return fmt.Sprintf("%d more are left out; --format json has them.", n-pageRows)
+	return text.When(n > pageRows, fmt.Sprintf("%d more are left out; --format json has them.", n-pageRows))
 }
 
 // costs is a table of costs, named after its rows.
@@ -115,15 +112,9 @@ func (r *Report) anchors() map[string]string {
 
 // badge is the class of a standing: good, fair, none or bad.
 func badge(s Standing) string {
-	switch s {
-	case Proven:
-		return "good"
-	case Regression, Passed, Reviewed:
-		return "fair"
-	case Unchecked, NotRun, Reverted:
-		return "none"
-	}
-	return "bad"
+	classes := map[Standing]string{Proven: "good", Regression: "fair", Passed: "fair", Reviewed: "fair",
+		Unchecked: "none", NotRun: "none", Reverted: "none"}
+	return cmp.Or(classes[s], "bad")
 }
 
 // summed is the sum of rows of costs.

@@ -314,10 +314,7 @@ func (l *laner) move(ln *lane, e centurion.Event, d view.Fact, attempt int) {
 	status := view.StatusAfter(e, d, "")
 	was := ln.doing
 	ln.over = status.Ended() && status != centurion.TaskBlocked
-	why := d.Reason
-	if d.TaskError() != nil {
-		why = cmp.Or(d.Error.Message, why)
-	}
+	why := cmp.Or(text.When(d.TaskError() != nil, d.Error.Message), d.Reason)
 	switch status {
 	case centurion.TaskQueued, centurion.TaskWaiting:
 		ln.turn(SpanWait, e.Time, attempt)
@@ -380,10 +377,7 @@ const integrated = "integrated"
 
 func (l *laner) merge(e centurion.Event) {
 	d := view.Read(e)
-	m := Mark{Kind: MarkMerge, Time: e.Time, Text: text.Clean(strings.TrimSpace(integrated + " into " + d.Branch))}
-	if d.Person {
-		m.Text = text.Clean(strings.TrimSpace("merged " + d.Branch))
-	}
+	m := Mark{Kind: MarkMerge, Time: e.Time, Text: text.Clean(text.If(d.Person, "merged ", integrated+" into ") + d.Branch)}
 	switch e.Type {
 	case centurion.EventMergeUndone:
 		m.Text = text.Clean(takenBack + d.Branch)

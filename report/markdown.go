@@ -48,18 +48,8 @@ func (m *markdown) head() {
 	if len(r.Doubts) > 0 {
 		m.p("> **Look at these**\n>")
 		for _, d := range r.Doubts {
-			var line strings.Builder
-			line.WriteString("> - **" + inline(d.Kind) + "**")
-			if d.Item != "" {
-				line.WriteString(" · " + inline(d.Item))
-			}
-			if d.Command != "" {
-				line.WriteString(" · " + code(short(d.Command, maxCommand)))
-			}
-			if len(d.Why) > 0 {
-				line.WriteString(": " + inline(strings.Join(d.Why, "; ")))
-			}
-			m.p("%s", line.String())
+			m.p("> - **%s**%s%s%s", inline(d.Kind), suffix(" · ", inline(d.Item)), suffix(" · ", code(short(d.Command, maxCommand))),
+				suffix(": ", inline(strings.Join(d.Why, "; "))))
 		}
 		m.p("")
 	}
@@ -67,11 +57,8 @@ func (m *markdown) head() {
 	if !r.goalTold() {
 		m.p("%s", fenced("text", r.Mission.Goal))
 	}
-	line := "In " + code(r.Mission.Directory)
-	if r.Mission.Options.Model != "" {
-		line += " with " + code(r.Mission.Options.Model)
-	}
-	m.p("%s, begun %s. %s %s\n", line, clock(r.Mission.Started), inline(r.base()), inline(r.where()))
+	m.p("In %s%s, begun %s. %s %s\n", code(r.Mission.Directory), suffix(" with ", code(r.Mission.Options.Model)),
+		clock(r.Mission.Started), inline(r.base()), inline(r.where()))
 	if r.Mission.Summary != "" {
 		m.p("Summary by the mission's agent:\n\n%s", fenced("text", r.Mission.Summary))
 	}
@@ -113,11 +100,8 @@ func (m *markdown) timeline() {
 	}
 	m.p("Idle times of the mission are cut out:\n")
 	for _, g := range t.Gaps {
-		line := fmt.Sprintf("- at %s: %s, for %s", axis(t.at(g.From)), inline(gapWord(g.Kind)), cmp.Or(span(g.To.Sub(g.From.Time).Milliseconds()), "no time"))
-		if g.Reason != "" {
-			line += ": " + inline(g.Reason)
-		}
-		m.p("%s", line)
+		m.p("- at %s: %s, for %s%s", axis(t.at(g.From)), inline(gapWord(g.Kind)), cmp.Or(span(g.To.Sub(g.From.Time).Milliseconds()), "no time"),
+			suffix(": ", inline(g.Reason)))
 	}
 	m.p("")
 }
@@ -134,10 +118,7 @@ func (m *markdown) lanes(t Timeline) {
 		if n := len(l.Spans); n > 0 {
 			from, to = axis(t.at(l.Spans[0].From)), axis(t.at(l.Spans[n-1].To))
 		}
-		var marks []string
-		for _, h := range happenings(l) {
-			marks = append(marks, inline(m.r.when(h)+suffix(h.Sep, short(h.Text, 160))))
-		}
+		marks := text.Each(happenings(l), func(h happened) string { return inline(m.r.when(h) + suffix(h.Sep, short(h.Text, 160))) })
 		m.p("| %s | %s | %s | %s | %s | %s |", inline(l.Agent), inline(strings.TrimSpace(l.Item+" "+short(l.Title, 120))), from, to, inline(l.End), strings.Join(marks, "; "))
 	}
 	m.p("")
@@ -206,11 +187,8 @@ func (m *markdown) check(c Check) {
 		if left := strings.Count(patch, "\n") - strings.Count(wholeLines(patch, textPatch), "\n"); left > 0 {
 			m.p("(%s more; the page has them: `-o report.html`)\n", centurion.Count(left, "line"))
 		}
-		if said := died(c.Receipt); said != "" {
-			m.p("… and %s:\n\n%s", without(c.Receipt), fenced("text", said))
-		} else {
-			m.p("… and %s.\n", without(c.Receipt))
-		}
+		said := died(c.Receipt)
+		m.p("… and %s%s", without(c.Receipt), text.If(said != "", ":\n\n"+fenced("text", said), ".\n"))
 	}
 	for _, w := range c.Receipt.Weakened {
 		m.p("- weakened: %s", inline(w))
@@ -261,11 +239,7 @@ func (m *markdown) files() {
 		return
 	}
 	for _, f := range m.r.Files {
-		line := strings.TrimSpace(fmt.Sprintf("- %s %s %s", code(f.Path), inline(f.Status), f.Lines()))
-		if f.Old != "" {
-			line += ", was " + code(f.Old)
-		}
-		m.p("%s", line)
+		m.p("- %s%s%s%s", code(f.Path), suffix(" ", inline(f.Status)), suffix(" ", f.Lines()), suffix(", was ", code(f.Old)))
 	}
 	m.p("")
 }
@@ -286,10 +260,8 @@ func rows[T any](m *markdown, all []T, line func(T)) {
 func (m *markdown) decisions() {
 	m.p("## What was asked, and the answers\n")
 	rows(m, m.r.Decisions, func(d Decision) {
-		line := fmt.Sprintf("- %s %s", clock(d.Time), inline(d.Type))
-		line += suffix(" of ", inline(d.of()))
-		m.p("%s: %s → **%s**%s%s", line, inline(short(d.Asked, 600)), inline(cmp.Or(short(d.Answer, 600), "waits")), suffix(", by ", inline(d.By)),
-			suffix(", after ", span(d.WaitMS)))
+		m.p("- %s %s%s: %s → **%s**%s%s", clock(d.Time), inline(d.Type), suffix(" of ", inline(d.of())), inline(short(d.Asked, 600)),
+			inline(cmp.Or(short(d.Answer, 600), "waits")), suffix(", by ", inline(d.By)), suffix(", after ", span(d.WaitMS)))
 	})
 	if len(m.r.Decisions) == 0 {
 		m.p("No questions were asked.")
@@ -313,10 +285,7 @@ func (m *markdown) messages() {
 func (m *markdown) troubles() {
 	m.p("## What went wrong, and what became of it\n")
 	rows(m, m.r.Troubles, func(t Trouble) {
-		again := ""
-		if t.Repeat > 0 {
-			again = " (" + centurion.Count(t.Repeat, "more time") + ")" // this text is not a model's
-		}
+		again := text.When(t.Repeat > 0, " ("+centurion.Count(t.Repeat, "more time")+")") // no text of a model's
 		m.p("- %s %s: %s%s → %s", clock(t.Time), inline(short(t.Where, 120)), inline(short(t.What, 400)), again, inline(t.Then))
 	})
 	if len(m.r.Troubles) == 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"centurion"
+	"centurion/text"
 )
 
 // outside lists files that items changed although the plan did not give them these. It omits work that was undone, or that ended
@@ -18,11 +19,7 @@ func outside(tasks []centurion.Task) []Doubt {
 		if i < 0 {
 			i, out = len(out), append(out, Doubt{Item: t.Item, Kind: "outside its files"})
 		}
-		for _, f := range t.Outside {
-			if !slices.Contains(out[i].Why, f) {
-				out[i].Why = append(out[i].Why, f)
-			}
-		}
+		out[i].Why = text.Union(out[i].Why, t.Outside...)
 	}
 	return out
 }

@@ -101,46 +101,22 @@ type picLegend struct {
 	Name string
 }
 
-// markPath is the shape of a mark around its centre: the shapes differ, so that colour is not needed.
-func markPath(k MarkKind) string {
-	switch k {
-	case MarkRetry: // a circle
-		return "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z"
-	case MarkReturn: // a triangle pointing back
-		return "M4 -4.5L-4.5 0L4 4.5z"
-	case MarkKill: // a cross
-		return "M-4.5 -3L-3 -4.5L0 -1.5L3 -4.5L4.5 -3L1.5 0L4.5 3L3 4.5L0 1.5L-3 4.5L-4.5 3L-1.5 0z"
-	case MarkMerge: // a diamond
-		return "M0 -5L5 0L0 5L-5 0z"
-	case MarkConflict: // a diamond with a hole
-		return "M0 -5.5L5.5 0L0 5.5L-5.5 0zM0 -2.5L-2.5 0L0 2.5L2.5 0z"
-	case MarkRed: // an upright triangle
-		return "M0 -5L5 4H-5z"
-	case MarkFail: // a square
-		return "M-4 -4H4V4H-4z"
-	}
-	return "M-4.5 0L-3 -1.5L-1.2 0.6L3 -4L4.5 -2.5L-1.2 3.6z" // a tick
+// legend are the kinds of marks with their shapes around their centre and their names, most severe first. The shapes differ, so that
+// colour is not needed.
+var legend = []picLegend{
+	{MarkKill, "M-4.5 -3L-3 -4.5L0 -1.5L3 -4.5L4.5 -3L1.5 0L4.5 3L3 4.5L0 1.5L-3 4.5L-4.5 3L-1.5 0z", "cut off"}, // a cross
+	{MarkFail, "M-4 -4H4V4H-4z", "failed or blocked"},                                                            // a square
+	{MarkConflict, "M0 -5.5L5.5 0L0 5.5L-5.5 0zM0 -2.5L-2.5 0L0 2.5L2.5 0z", "conflict"},                         // a diamond with a hole
+	{MarkRed, "M0 -5L5 4H-5z", "red check"},                                                                      // an upright triangle
+	{MarkReturn, "M4 -4.5L-4.5 0L4 4.5z", "sent back"},                                                           // a triangle pointing back
+	{MarkRetry, "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", "tried again"},                                            // a circle
+	{MarkMerge, "M0 -5L5 0L0 5L-5 0z", "integrated or merged"},                                                   // a diamond
+	{MarkDone, "M-4.5 0L-3 -1.5L-1.2 0.6L3 -4L4.5 -2.5L-1.2 3.6z", "completed"},                                  // a tick
 }
 
-// markNames are the kinds of marks with their names, most severe first.
-func markNames() []picLegend {
-	all := []picLegend{{Kind: MarkKill, Name: "cut off"}, {Kind: MarkFail, Name: "failed or blocked"}, {Kind: MarkConflict, Name: "conflict"},
-		{Kind: MarkRed, Name: "red check"}, {Kind: MarkReturn, Name: "sent back"}, {Kind: MarkRetry, Name: "tried again"},
-		{Kind: MarkMerge, Name: "integrated or merged"}, {Kind: MarkDone, Name: "completed"}}
-	for i := range all {
-		all[i].Path = markPath(all[i].Kind)
-	}
-	return all
-}
-
-// markName is the name of a kind of mark.
-func markName(k MarkKind) string {
-	for _, m := range markNames() {
-		if m.Kind == k {
-			return m.Name
-		}
-	}
-	return string(k)
+// rank is the severity of a kind of mark; 0 is the most severe.
+func (k MarkKind) rank() int {
+	return slices.IndexFunc(legend, func(l picLegend) bool { return l.Kind == k })
 }
 
 // name describes a mark: the name of its kind, how a task was done, or whether a merge was undone.
@@ -153,7 +129,7 @@ func (m Mark) name() string {
 	case m.Kind == MarkMerge && strings.HasPrefix(m.Text, integrated):
 		return integrated
 	}
-	return markName(m.Kind)
+	return legend[m.Kind.rank()].Name
 }
 
 // moment is the time of a mark of the whole mission: working time since the start, or the clock time after the end.
@@ -206,7 +182,7 @@ func draw(t Timeline) *picture {
 	p.Ticks = ticks(whole, p.X, p.Right)
 	p.Lines = lines(t, x)
 	p.Kinds = kindsOf(p.Lines)
-	for _, m := range markNames() {
+	for _, m := range legend {
 		if used[m.Kind] {
 			p.Marks = append(p.Marks, m)
 		}
@@ -234,7 +210,7 @@ func (p *picture) uses(l Lane, r picRow) {
 func describe(t Timeline) string {
 	n := t.marked()
 	parts := []string{fmt.Sprintf("%s over %s at work", centurion.Count(len(t.Lanes), "lane"), cmp.Or(span(t.worked().Milliseconds()), "no time"))}
-	for _, m := range markNames() {
+	for _, m := range legend {
 		if n[m.Kind] > 0 {
 			parts = append(parts, fmt.Sprintf("%s: %d", m.Name, n[m.Kind]))
 		}
@@ -266,11 +242,8 @@ func rolesOf(lanes []Lane) map[string]int {
 }
 
 func laneName(l Lane) string {
-	name := strings.TrimSpace(l.Item + " " + l.Title)
-	if l.Agent != "" && l.Task == "" {
-		name = l.Agent
-	}
-	return text.Clean(cmp.Or(name, l.Task))
+	own := text.When(l.Task == "", l.Agent)
+	return text.Clean(cmp.Or(own, strings.TrimSpace(l.Item+" "+l.Title), l.Task))
 }
 
 // bars are the spans of a lane, with indistinguishable ones of one kind combined.
@@ -282,10 +255,8 @@ func bars(t Timeline, l Lane, r picRow, x func(centurion.Time) float64) []picBar
 		if s.Kind == SpanWait {
 			b.Y, b.H = tenth(r.Mid-0.75), 1.5
 		}
-		b.Title = fmt.Sprintf("%s: %s from %s to %s", laneName(l), s.Kind, axis(t.at(s.From)), axis(t.at(s.To)))
-		if s.Attempt > 1 {
-			b.Title += fmt.Sprintf(", attempt %d", s.Attempt)
-		}
+		b.Title = fmt.Sprintf("%s: %s from %s to %s", laneName(l), s.Kind, axis(t.at(s.From)), axis(t.at(s.To))) +
+			text.When(s.Attempt > 1, fmt.Sprintf(", attempt %d", s.Attempt))
 		if n := len(out); n > 0 && out[n-1].Class == b.Class && b.X-(out[n-1].X+out[n-1].W) < 0.6 && min(b.W, out[n-1].W) < 3 {
 			out[n-1].W = tenth(max(b.X+b.W-out[n-1].X, out[n-1].W))
 			continue
@@ -299,16 +270,10 @@ func bars(t Timeline, l Lane, r picRow, x func(centurion.Time) float64) []picBar
 func marks(t Timeline, l Lane, y float64, x func(centurion.Time) float64) []picMark {
 	all := slices.Clone(l.Marks)
 	slices.SortStableFunc(all, func(a, b Mark) int { return a.Time.Compare(b.Time.Time) })
-	grave := func(k MarkKind) int {
-		return slices.IndexFunc(markNames(), func(p picLegend) bool { return p.Kind == k })
-	}
 	var out []picMark
 	for _, m := range all {
 		at := x(m.Time)
-		title := fmt.Sprintf("%s at %s", m.name(), axis(t.at(m.Time)))
-		if m.Text != "" && m.Text != m.name() {
-			title += ": " + short(m.Text, 160)
-		}
+		title := fmt.Sprintf("%s at %s", m.name(), axis(t.at(m.Time))) + suffix(": ", text.When(m.Text != m.name(), short(m.Text, 160)))
 		if n := len(out); n > 0 && at-out[n-1].X < markWidth {
 			g := &out[n-1]
 			if !follows(g.last, m.Kind) {
@@ -318,18 +283,19 @@ func marks(t Timeline, l Lane, y float64, x func(centurion.Time) float64) []picM
 			if len(g.Title) < 600 {
 				g.Title += "\n" + title
 			}
-			if grave(m.Kind) < grave(g.Kind) {
-				g.Kind, g.Path = m.Kind, markPath(m.Kind)
+			if m.Kind.rank() < g.Kind.rank() {
+				g.Kind = m.Kind
 			}
 			continue
 		}
-		out = append(out, picMark{X: at, Y: y, Kind: m.Kind, Path: markPath(m.Kind), Title: title, Count: 1, last: m.Kind})
+		out = append(out, picMark{X: at, Y: y, Kind: m.Kind, Title: title, Count: 1, last: m.Kind})
 	}
 	for i := range out {
 		end := picWidth
 		if i+1 < len(out) {
 			end = out[i+1].X - markWidth/2
 		}
+		out[i].Path = legend[out[i].Kind.rank()].Path
 		out[i].Room = out[i].Count > 1 && end-out[i].X > 8+7*float64(1+len(itoa(out[i].Count)))
 	}
 	return out
@@ -347,27 +313,16 @@ func follows(before, k MarkKind) bool {
 	return false
 }
 
-// steps are the possible distances between two ticks of the axis.
-func steps() []time.Duration {
-	out := []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond}
-	for _, s := range []int{1, 2, 5, 10, 15, 30} {
-		out = append(out, time.Duration(s)*time.Second)
-	}
-	for _, m := range []int{1, 2, 5, 10, 15, 30} {
-		out = append(out, time.Duration(m)*time.Minute)
-	}
-	for _, h := range []int{1, 2, 3, 6, 12, 24, 48, 168, 720} {
-		out = append(out, time.Duration(h)*time.Hour)
-	}
-	return out
-}
+// steps are the possible distances between two ticks of the axis, in seconds.
+var steps = []float64{0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800,
+	3600, 7200, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600, 48 * 3600, 7 * 24 * 3600, 30 * 24 * 3600}
 
 // ticks are the ticks of the axis, as many as have room for their labels.
 func ticks(whole time.Duration, from, to float64) []picTick {
 	room := int((to - from) / tickRoom)
 	var step time.Duration
-	for _, step = range steps() {
-		if int(whole/step) <= room {
+	for _, seconds := range steps {
+		if step = time.Duration(seconds * float64(time.Second)); int(whole/step) <= room {
 			break
 		}
 	}
@@ -390,13 +345,10 @@ func ticks(whole time.Duration, from, to float64) []picTick {
 
 // axis formats a time since the start, which is 0.
 func axis(d time.Duration) string {
-	switch {
-	case d == 0:
-		return "0"
-	case d > 10*time.Second:
+	if d > 10*time.Second {
 		return text.Took(d.Round(time.Second))
 	}
-	return text.Took(d)
+	return text.If(d == 0, "0", text.Took(d))
 }
 
 // lines are the events of the whole mission: lost hosts, pauses and merges. Labels without room in two rows are omitted; their text is

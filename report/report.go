@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/event/view"
+	"centurion/text"
 )
 
 // Data is the input of a report, as read by the caller. Only Mission is required.
@@ -91,9 +92,7 @@ const (
 )
 
 // standings lists the standings in order.
-func standings() []Standing {
-	return []Standing{Proven, Regression, Passed, Reviewed, Unchecked, NotRun, Unproven, Flaky, Failed, Reverted}
-}
+var standings = []Standing{Proven, Regression, Passed, Reviewed, Unchecked, NotRun, Unproven, Flaky, Failed, Reverted}
 
 // Item is an item of the plan with its proof.
 type Item struct {
@@ -237,8 +236,8 @@ func items(d Data) []Item {
 		}
 		commands := slices.Clone(p.Verify)
 		for _, r := range d.Receipts { // removed commands have left receipts, too
-			if r.Item == p.ID && len(p.Verify) == 0 && !slices.Contains(commands, r.Command) {
-				commands = append(commands, r.Command)
+			if r.Item == p.ID && len(p.Verify) == 0 {
+				commands = text.Union(commands, r.Command)
 			}
 		}
 		for _, c := range commands {
@@ -308,7 +307,7 @@ func checkOf(command string, all []centurion.Receipt, mine func(centurion.Receip
 		c.Standing = Failed
 	case proof == nil:
 		c.Standing = Passed
-	case slices.Contains(standings(), Standing(proof.Proof)):
+	case slices.Contains(standings, Standing(proof.Proof)):
 		c.Standing = Standing(proof.Proof)
 	default:
 		c.Standing = Unproven
@@ -324,11 +323,11 @@ func later(a, b *centurion.Receipt) *centurion.Receipt {
 }
 
 func worst(checks []Check) Standing {
-	order, w := standings(), 0
+	w := 0
 	for _, c := range checks {
-		w = max(w, slices.Index(order, c.Standing))
+		w = max(w, slices.Index(standings, c.Standing))
 	}
-	return order[w]
+	return standings[w]
 }
 
 // ownChecks are the mission's own checks, and commands with receipts but no item.
@@ -351,14 +350,10 @@ func ownChecks(d Data, items []Item) []Check {
 		}
 		commands = append(commands, r.Command)
 	}
-	seen := map[string]bool{}
-	for _, command := range commands {
-		if !seen[command] {
-			seen[command] = true
-			c := checkOf(command, d.Receipts, func(centurion.Receipt) bool { return true })
-			c.Former = dropped[command]
-			out = append(out, c)
-		}
+	for _, command := range text.Union(nil, commands...) {
+		c := checkOf(command, d.Receipts, func(centurion.Receipt) bool { return true })
+		c.Former = dropped[command]
+		out = append(out, c)
 	}
 	return out
 }
@@ -378,32 +373,13 @@ func countEarly(checks []Check, events []centurion.Event) {
 
 func count(items []Item) Counts {
 	c := Counts{Items: len(items)}
+	by := map[Standing]*int{Proven: &c.Proven, Regression: &c.Regression, Passed: &c.Passed, Unproven: &c.Unproven, Flaky: &c.Flaky,
+		Failed: &c.Failed, Reviewed: &c.Reviewed, Unchecked: &c.Unchecked, NotRun: &c.NotRun, Reverted: &c.Reverted}
 	for _, it := range items {
 		if it.Status == "done" {
 			c.Done++
 		}
-		switch it.Standing {
-		case Proven:
-			c.Proven++
-		case Regression:
-			c.Regression++
-		case Passed:
-			c.Passed++
-		case Unproven:
-			c.Unproven++
-		case Flaky:
-			c.Flaky++
-		case Failed:
-			c.Failed++
-		case Reviewed:
-			c.Reviewed++
-		case Unchecked:
-			c.Unchecked++
-		case NotRun:
-			c.NotRun++
-		case Reverted:
-			c.Reverted++
-		}
+		*by[it.Standing]++
 	}
 	return c
 }

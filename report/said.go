@@ -2,11 +2,11 @@ package report
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"centurion"
 	"centurion/event/view"
+	"centurion/text"
 )
 
 // Said is a person's message to an agent during the mission.
@@ -67,13 +67,12 @@ func readBy(all []Said, sessions []string, session, text string) int {
 
 // agentOf names the agent of an event's task or session.
 func agentOf(d Data, e centurion.Event) string {
-	if i := slices.IndexFunc(d.Tasks, func(t centurion.Task) bool { return e.Task != "" && t.ID == e.Task }); i >= 0 {
-		return d.Tasks[i].Agent
+	if t := d.task(e); t != nil {
+		return t.Agent
 	}
 	for _, of := range d.Events {
 		if of.Type == centurion.EventSessionCreated && of.Session == e.Session && e.Session != "" {
-			s := view.Read(of)
-			return s.Agent
+			return view.Read(of).Agent
 		}
 	}
 	return ""
@@ -81,10 +80,7 @@ func agentOf(d Data, e centurion.Event) string {
 
 // taskOf describes the task of an event; "" for the mission's own agent.
 func taskOf(d Data, e centurion.Event) string {
-	if e.Task == "" {
-		return ""
-	}
-	return place(d, e)
+	return text.When(e.Task != "", place(d, e))
 }
 
 // to names the recipient.
@@ -99,11 +95,5 @@ func whole(agent, address, task string) string {
 
 // read describes when it was read.
 func (r *Report) read(s Said) string {
-	switch {
-	case !s.Read.IsZero():
-		return "read at " + clock(s.Read)
-	case r.Running:
-		return "not read yet"
-	}
-	return "not read"
+	return text.If(!s.Read.IsZero(), "read at "+clock(s.Read), text.If(r.Running, "not read yet", "not read"))
 }

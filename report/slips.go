@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/event/view"
+	"centurion/text"
 )
 
 // slip describes an agent's mistake that it was told of at once: an interrupted answer, a refused call, returned work, a review that
@@ -15,11 +16,8 @@ func slip(d Data, e centurion.Event, i int) (what, then string) {
 	switch e.Type {
 	case centurion.EventMessageUpdated:
 		if m := view.Read(e); m.Finish == "length" {
-			then = "it continued in another answer"
-			if m.Calls > 0 {
-				then = "what it called in it was not run, and it was told so"
-			}
-			return "an answer was cut off because it was too long", then
+			return "an answer was cut off because it was too long",
+				text.If(m.Calls > 0, "what it called in it was not run, and it was told so", "it continued in another answer")
 		}
 	case centurion.EventTaskReturned:
 		if r, err := view.Decode(e); err == nil && r.Cause != returnedCheck && r.Cause != returnedConflict {
@@ -38,10 +36,7 @@ func slip(d Data, e centurion.Event, i int) (what, then string) {
 	case centurion.EventTaskCancelled:
 		if d.Branches[e.Task] != "" { // otherwise nothing of it is left to mention
 			k := view.Read(e)
-			if k.TaskError() != nil {
-				return "it was cancelled: " + k.Error.Message, stopped(d, e)
-			}
-			return "it was cancelled", stopped(d, e)
+			return "it was cancelled" + text.When(k.TaskError() != nil, ": "+k.Error.Message), stopped(d, e)
 		}
 	case centurion.EventTaskCompleted:
 		t := view.Read(e)
@@ -74,11 +69,10 @@ func refusedFile(d Data, task, why string) string {
 
 // didNothing describes a task that completed without changing a file or proving anything by its check, such as one that ran no test.
 func didNothing(d Data, e centurion.Event) (what, then string) {
-	i := slices.IndexFunc(d.Tasks, func(t centurion.Task) bool { return e.Task != "" && t.ID == e.Task })
-	if i < 0 || d.Tasks[i].Item == "" || d.Tasks[i].Reviews || d.Tasks[i].Agent == reviewer || len(d.Tasks[i].Files)+len(d.Tasks[i].Landed) > 0 {
+	t := d.task(e)
+	if t == nil || t.Item == "" || t.Reviews || t.Agent == reviewer || len(t.Files)+len(t.Landed) > 0 {
 		return "", ""
 	}
-	t := d.Tasks[i]
 	var last *centurion.Receipt
 	for k := range d.Receipts {
 		if r := &d.Receipts[k]; r.Task == t.ID && r.Proof != "" {
@@ -92,12 +86,21 @@ func didNothing(d Data, e centurion.Event) (what, then string) {
 	if _, ok := d.Reviews[t.Item]; ok {
 		return what, "a review of its item has passed"
 	}
-	for _, o := range d.Tasks[i+1:] {
-		if o.Item == t.Item && o.Status == centurion.TaskCompleted && len(o.Landed)+len(o.Files) > 0 {
-			return what, "its item was done by another task: " + cmp.Or(o.Title, o.ID)
-		}
+	if o := d.doneAfter(t, true); o != "" {
+		return what, o
 	}
 	return what, "it counts as completed; nothing shows that its item is done"
+}
+
+// doneAfter says which later task has done the item of a task; "" if none has. If it had to change something, only one that did counts.
+func (d Data) doneAfter(t *centurion.Task, changed bool) string {
+	i := slices.IndexFunc(d.Tasks, func(o centurion.Task) bool { return o.ID == t.ID })
+	for _, o := range d.Tasks[i+1:] {
+		if t.Item != "" && o.Item == t.Item && o.Status == centurion.TaskCompleted && (!changed || len(o.Landed)+len(o.Files) > 0) {
+			return "its item was done by another task: " + cmp.Or(o.Title, o.ID)
+		}
+	}
+	return ""
 }
 
 // foundFaults is the reason of a review that did not pass.
@@ -118,49 +121,30 @@ func doneBut(t view.Fact) string {
 	if t.Reason == foundFaults || t.Reason == noVerdict {
 		return t.Reason // it was derived from the whole answer, which may be cut here
 	}
-	if centurion.RulingOf(t.Result) == centurion.RulingFail {
-		return foundFaults
-	}
-	return ""
+	return text.When(centurion.RulingOf(t.Result) == centurion.RulingFail, foundFaults)
 }
 
-// The causes of a return that a report distinguishes. The first two are already reported by the failed check and the conflict.
+// The causes of a return that the failed check and the conflict tell already.
 const (
 	returnedCheck    = "check"
 	returnedConflict = "conflict"
-	returnedMarkers  = "markers"
-	returnedFiles    = "files"
-	returnedGuard    = "guard"
-	returnedHollow   = "hollow"
-	returnedStuck    = "stuck"
-	returnedQuestion = "question"
-	returnedVerdict  = "verdict"
 )
 
 // whyReturned says in one line why work was returned.
 func whyReturned(r view.Fact) string {
 	files := strings.Join(r.Files, ", ")
-	switch r.Cause {
-	case returnedCheck:
-		return "its check failed" + suffix(": ", r.Command)
-	case returnedConflict:
-		return "it does not fit to what others have merged" + suffix(": ", files)
-	case returnedMarkers:
-		return "it had conflict markers in " + files
-	case returnedFiles:
-		return "it changed files that others were working on: " + files
-	case returnedGuard:
-		return "it broke a check of the mission that was green before it" + suffix(": ", r.Command)
-	case returnedStuck:
-		return "its agent said that it was stuck, and a person had it tried on"
-	case returnedQuestion:
-		return "it had changed nothing and ended with a question that no one reads"
-	case returnedVerdict:
-		return "its answer said neither PASS nor FAIL"
-	case returnedHollow:
-		return "its tests tell nothing of its work" + suffix(": ", r.Command)
+	known := map[string]string{
+		returnedCheck:    "its check failed" + suffix(": ", r.Command),
+		returnedConflict: "it does not fit to what others have merged" + suffix(": ", files),
+		"markers":        "it had conflict markers in " + files,
+		"files":          "it changed files that others were working on: " + files,
+		"guard":          "it broke a check of the mission that was green before it" + suffix(": ", r.Command),
+		"stuck":          "its agent said that it was stuck, and a person had it tried on",
+		"question":       "it had changed nothing and ended with a question that no one reads",
+		"verdict":        "its answer said neither PASS nor FAIL",
+		"hollow":         "its tests tell nothing of its work" + suffix(": ", r.Command),
 	}
-	return cmp.Or(firstLine(r.Reason), sentAgain)
+	return cmp.Or(known[r.Cause], firstLine(r.Reason), sentAgain)
 }
 
 // reviewedLater describes what happened to an item after a review found faults in it.
@@ -178,18 +162,9 @@ func reviewedLater(d Data, item string, i int) string {
 
 // stopped describes how a failed, blocked or cancelled task ended, and where its unmerged work is.
 func stopped(d Data, e centurion.Event) string {
-	then := strings.TrimPrefix(string(e.Type), "task.")
-	if branch := d.Branches[e.Task]; branch != "" {
-		then += "; what it changed and was not merged stands on the branch " + branch
-	}
-	at := slices.IndexFunc(d.Tasks, func(t centurion.Task) bool { return t.ID == e.Task })
-	if at < 0 || d.Tasks[at].Item == "" {
-		return then
-	}
-	for _, t := range d.Tasks[at+1:] {
-		if t.Item == d.Tasks[at].Item && t.Status == centurion.TaskCompleted {
-			return then + "; its item was done by another task: " + cmp.Or(t.Title, t.ID)
-		}
+	then := strings.TrimPrefix(string(e.Type), "task.") + suffix("; what it changed and was not merged stands on the branch ", d.Branches[e.Task])
+	if t := d.task(e); t != nil {
+		then += suffix("; ", d.doneAfter(t, false))
 	}
 	return then
 }

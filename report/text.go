@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -85,12 +86,7 @@ func longest(s string, c byte) int {
 }
 
 // span formats a duration in milliseconds; "" for none.
-func span(ms int64) string {
-	if ms <= 0 {
-		return ""
-	}
-	return text.Took(text.Millis(ms))
-}
+func span(ms int64) string { return text.When(ms > 0, text.Took(text.Millis(ms))) }
 
 // money formats a cost, which may be unknown if a model has no price.
 func money(u centurion.Usage) string {
@@ -105,19 +101,10 @@ func money(u centurion.Usage) string {
 
 // clock formats a moment in UTC, to the second.
 func clock(t centurion.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+	return text.When(!t.IsZero(), t.UTC().Format("2006-01-02 15:04:05 UTC"))
 }
 
 // hash is the short form of a tree or commit.
-func hash(s string) string {
-	const n = 10
-	if h := text.Clean(s); len(h) > n {
-		return h[:n]
-	}
-	return text.Clean(s)
-}
+func hash(s string) string { return fmt.Sprintf("%.10s", text.Clean(s)) }
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/event/view"
+	"centurion/text"
 )
 
 // The reasons why a provider delays a session, from provider.retrying.
@@ -65,7 +66,7 @@ func held(e centurion.Event) (view.Fact, bool) {
 
 func (h *hold) take(e centurion.Event, r view.Fact) {
 	h.sessions[e.Session] = true
-	if end := e.Time.Add(time.Duration(r.WaitMS) * time.Millisecond); end.After(h.until.Time) {
+	if end := e.Time.Add(text.Millis(r.WaitMS)); end.After(h.until.Time) {
 		h.until = centurion.Time{Time: end}
 	}
 	if r.Reason == waitRateLimit {
@@ -79,10 +80,7 @@ func (h *hold) take(e centurion.Event, r view.Fact) {
 }
 
 func (h *hold) trouble(model string) Trouble {
-	what := "asked to wait " + cmp.Or(span(h.longest), "for a moment")
-	if h.asked > 1 {
-		what = "asked " + itoa(h.asked) + " times to wait, at most " + cmp.Or(span(h.longest), "for a moment")
-	}
+	what := "asked " + text.If(h.asked > 1, itoa(h.asked)+" times to wait, at most ", "to wait ") + cmp.Or(span(h.longest), "for a moment")
 	return Trouble{Time: h.from, Where: "the provider of " + model, What: what + suffix(": ", strings.TrimPrefix(h.said, "call "+model+": ")),
 		Then: centurion.Count(len(h.sessions), "session") + " waited"}
 }
@@ -130,10 +128,7 @@ func begun(attempts map[int]int, i int) string {
 			n++
 		}
 	}
-	if n == 0 {
-		return ""
-	}
-	return "; " + centurion.Count(n, "task") + " began another attempt"
+	return text.When(n > 0, "; "+centurion.Count(n, "task")+" began another attempt")
 }
 
 // models are the current models of sessions, by session id; see updates them with an event.
@@ -150,14 +145,11 @@ func modelsOf(d Data) models {
 }
 
 func (m models) see(e centurion.Event) {
-	switch e.Type {
-	case centurion.EventSessionCreated:
-		if s, err := view.Decode(e); err == nil && s.Model != "" {
-			m[e.Session] = s.Model
-		}
-	case centurion.EventSessionModel:
-		if to, err := view.Decode(e); err == nil && to.To != "" {
-			m[e.Session] = to.To
-		}
+	if e.Type != centurion.EventSessionCreated && e.Type != centurion.EventSessionModel {
+		return
+	}
+	f, _ := view.Decode(e)
+	if to := text.If(e.Type == centurion.EventSessionModel, f.To, f.Model); to != "" {
+		m[e.Session] = to
 	}
 }

@@ -19,24 +19,15 @@ func (r *Report) headline() string {
 	if m.Status.Word(m.Evidence, m.Options.Profile) != string(m.Status) {
 		word += ", not verified"
 	}
-	line := []string{cmp.Or(word, text.Clean(string(m.Status)), "Unknown")}
-	if r.Running {
-		line[0] += ": as of " + clock(r.Written)
-	}
-	if r.Counts.Items > 0 {
-		line = append(line, fmt.Sprintf("%d of %s done", r.Counts.Done, centurion.Count(r.Counts.Items, "item")))
-	}
-	if t := span(m.ElapsedMS - r.HeldMS); t != "" {
-		line = append(line, t+" at work")
-	}
-	if r.HeldMS >= 1000 {
-		line = append(line, span(r.HeldMS)+" waiting for a person")
-	}
-	if m.ElapsedMS < r.WallMS-60_000 {
-		line = append(line, span(r.WallMS)+" by the clock")
-	}
-	line = append(line, money(m.Usage), text.Tokens(m.Usage.Tokens.Total())+" tokens")
-	return strings.Join(line, " · ")
+	worked := span(m.ElapsedMS - r.HeldMS)
+	return text.Dots(
+		cmp.Or(word, text.Clean(string(m.Status)), "Unknown")+text.When(r.Running, ": as of "+clock(r.Written)),
+		text.When(r.Counts.Items > 0, fmt.Sprintf("%d of %s done", r.Counts.Done, centurion.Count(r.Counts.Items, "item"))),
+		text.When(worked != "", worked+" at work"),
+		text.When(r.HeldMS >= 1000, span(r.HeldMS)+" waiting for a person"),
+		text.When(m.ElapsedMS < r.WallMS-60_000, span(r.WallMS)+" by the clock"),
+		money(m.Usage), text.Tokens(m.Usage.Tokens.Total())+" tokens",
+	)
 }
 
 // worth describes the grade of a check, and first its former item if it has none any more.
@@ -68,14 +59,9 @@ func (r *Report) worth(c Check) string {
 
 // early describes how often a check of the mission failed before it could pass.
 func early(c Check) string {
-	if c.Early == 0 {
-		return ""
-	}
-	line := "It failed "
-	if c.Receipt != nil && c.Receipt.Passed {
-		line = "Before it first passed it failed "
-	}
-	return line + centurion.Count(c.Early, "time") + " during merges: expected, because other items were not merged yet."
+	line := text.If(c.Receipt != nil && c.Receipt.Passed, "Before it first passed it failed ", "It failed ") + centurion.Count(c.Early, "time") +
+		" during merges: expected, because other items were not merged yet."
+	return text.When(c.Early > 0, line)
 }
 
 // runs are the runs of a receipt; without stored runs, one that passed or failed.
@@ -102,14 +88,7 @@ func runWord(all []centurion.CheckRun, i int) string {
 				}
 			}
 		}
-		word := "before the work"
-		if all[i].Out != "" {
-			word = "with " + all[i].Out
-		}
-		if of > 1 {
-			word += fmt.Sprintf(" (%d of %d)", n, of)
-		}
-		return word
+		return cmp.Or(suffix("with ", all[i].Out), "before the work") + text.When(of > 1, fmt.Sprintf(" (%d of %d)", n, of))
 	case centurion.RunGreen:
 		return "with the work"
 	case centurion.RunRedAgain:
@@ -200,22 +179,12 @@ func swapHunk(l string) string {
 
 // ended describes how a run ended.
 func ended(c centurion.CheckRun) string {
-	word := "red"
-	if c.Passed {
-		word = "green"
-	}
-	return fmt.Sprintf("%s, exit %d", word, c.ExitCode)
+	return fmt.Sprintf("%s, exit %d", text.If(c.Passed, "green", "red"), c.ExitCode)
 }
 
 // ranInto describes problems of a run: an error, a broken build, a check that checks nothing.
 func ranInto(c centurion.CheckRun) string {
-	var all []string
-	for _, s := range []string{c.Error, c.Broken, c.Empty} {
-		if s != "" && !slices.Contains(all, s) {
-			all = append(all, s)
-		}
-	}
-	return strings.Join(all, "; ")
+	return strings.Join(text.Union(nil, text.Filled(c.Error, c.Broken, c.Empty)...), "; ")
 }
 
 // doubted are the reasons against a better grade of a check; empty if it needs none.
@@ -311,14 +280,8 @@ func (r *Report) where() string {
 	m := r.Mission
 	switch {
 	case r.merged():
-		line := fmt.Sprintf("Merged into %s at %s as commit %s", cmp.Or(m.Merged.Branch, "a detached HEAD"), clock(m.Merged.Time), hash(m.Merged.Commit))
-		if m.Merged.Squash {
-			line += ", as one commit"
-		}
-		if len(m.Merged.Only) > 0 {
-			line += "; only " + strings.Join(m.Merged.Only, ", ")
-		}
-		return line + "."
+		return fmt.Sprintf("Merged into %s at %s as commit %s", cmp.Or(m.Merged.Branch, "a detached HEAD"), clock(m.Merged.Time), hash(m.Merged.Commit)) +
+			text.When(m.Merged.Squash, ", as one commit") + suffix("; only ", strings.Join(m.Merged.Only, ", ")) + "."
 	case m.Branch != "":
 		return "The work stands on the branch " + m.Branch + ". It is not on yours."
 	case m.Isolation == centurion.IsolationShared || m.Base == nil:
@@ -334,14 +297,8 @@ func (r *Report) base() string {
 	if b == nil {
 		return ""
 	}
-	line := "It started in a repository without a commit"
-	if b.Head != "" {
-		line = "It started from " + hash(b.Head)
-		if b.Branch != "" {
-			line += " of " + b.Branch
-		}
-	}
-	return line + b.Uncommitted() + "."
+	from := "from " + hash(b.Head) + suffix(" of ", b.Branch)
+	return "It started " + text.If(b.Head == "", "in a repository without a commit", from) + b.Uncommitted() + "."
 }
 
 // reverted lists the tasks whose work a person has reverted.
@@ -377,8 +334,5 @@ func undone(tasks []centurion.Task) []string {
 
 // gapWord says why there was no work in a gap.
 func gapWord(kind string) string {
-	if kind == Restart {
-		return "its host restarted"
-	}
-	return kind
+	return text.If(kind == Restart, "its host restarted", kind)
 }

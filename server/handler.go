@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"encoding/json"
@@ -65,21 +66,9 @@ func (h handler) gets() map[string]func(ctx context.Context, r *http.Request) (a
 // posts are the modifying paths. A client with the token acts for the person.
 func (h handler) posts() map[string]http.HandlerFunc {
 	type request = *http.Request
-	return map[string]http.HandlerFunc{
+	posts := map[string]http.HandlerFunc{
 		"/asks/{id}": post(func(ctx context.Context, r request, b answerBody) (any, error) {
 			return done(h.api.Answer(ctx, r.PathValue("id"), b.Answer))
-		}),
-		"/cancel": post(func(ctx context.Context, _ request, b cancelBody) (any, error) {
-			return done(h.api.Cancel(ctx, b.ID, b.Reason))
-		}),
-		"/pause": post(func(ctx context.Context, _ request, b cancelBody) (any, error) {
-			return done(h.api.Pause(ctx, b.ID, b.Reason))
-		}),
-		"/abort": post(func(ctx context.Context, _ request, b cancelBody) (any, error) {
-			return done(h.api.Abort(ctx, b.ID, b.Reason))
-		}),
-		"/stop": post(func(ctx context.Context, _ request, b cancelBody) (any, error) {
-			return done(h.api.Stop(ctx, b.ID, b.Reason))
 		}),
 		"/missions": post(func(ctx context.Context, _ request, b startBody) (any, error) {
 			return h.api.Start(ctx, b.Goal, b.Options)
@@ -114,6 +103,11 @@ func (h handler) posts() map[string]http.HandlerFunc {
 			return h.api.Undo(ctx, b.ID, b.UndoRequest)
 		}),
 	}
+	for path, end := range map[string]func(ctx context.Context, id, reason string) error{
+		"/cancel": h.api.Cancel, "/pause": h.api.Pause, "/abort": h.api.Abort, "/stop": h.api.Stop} {
+		posts[path] = post(func(ctx context.Context, _ request, b cancelBody) (any, error) { return done(end(ctx, b.ID, b.Reason)) })
+	}
+	return posts
 }
 
 // done is the answer of a function that only returns an error.
@@ -241,17 +235,7 @@ func statusOf(err error) int {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return http.StatusRequestEntityTooLarge
 	}
-	switch centurion.KindOf(err) {
-	case centurion.KindUsage:
-		return http.StatusBadRequest
-	case centurion.KindAuth:
-		return http.StatusUnauthorized
-	case centurion.KindPermission:
-		return http.StatusForbidden
-	case centurion.KindNotFound:
-		return http.StatusNotFound
-	case centurion.KindConflict:
-		return http.StatusConflict
-	}
-	return http.StatusInternalServerError
+	status := map[centurion.Kind]int{centurion.KindUsage: http.StatusBadRequest, centurion.KindAuth: http.StatusUnauthorized,
+		centurion.KindPermission: http.StatusForbidden, centurion.KindNotFound: http.StatusNotFound, centurion.KindConflict: http.StatusConflict}
+	return cmp.Or(status[centurion.KindOf(err)], http.StatusInternalServerError)
 }

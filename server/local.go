@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -180,11 +181,7 @@ func (l *Local) Events(ctx context.Context, q EventQuery) iter.Seq2[centurion.Ev
 		return l.withToasts(ctx, q)
 	}
 	if q.Follow {
-		hub := l.Hub
-		if hub == nil {
-			hub = &event.Hub{}
-		}
-		return event.Follow(ctx, journal{l.Store}, hub, q.After,
+		return event.Follow(ctx, journal{l.Store}, cmp.Or(l.Hub, &event.Hub{}), q.After,
 			event.Filter{Mission: q.Mission, Session: q.Session, Task: q.Task, Deltas: q.Deltas})
 	}
 	return func(yield func(centurion.Event, error) bool) {

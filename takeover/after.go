@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/text"
 	"centurion/workspace/todo"
 )
 
@@ -52,9 +53,7 @@ func (w *workDone) lacking(plan *todo.Doc, p picked, q MergeRequest) *Refusal {
 		for _, l := range landed(t) {
 			switch {
 			case slices.Contains(p.commits, l.Commit):
-				if !slices.Contains(named, t.Item) {
-					named = append(named, t.Item)
-				}
+				named = text.Union(named, t.Item)
 			case !w.mission.Merged.Has(l.Commit):
 				left[t.Item] = true
 			}
@@ -71,9 +70,7 @@ func (w *workDone) lacking(plan *todo.Doc, p picked, q MergeRequest) *Refusal {
 			if !left[b] {
 				continue
 			}
-			if lacks = true; !slices.Contains(missing, b) {
-				missing = append(missing, b)
-			}
+			lacks, missing = true, text.Union(missing, b)
 		}
 		if lacks {
 			late = append(late, item)
@@ -109,12 +106,7 @@ func (w *workDone) afterReverted(plan *todo.Doc, named []string, reverted map[st
 }
 
 // verb returns the singular or plural form of a word for some names.
-func verb(names []string, one, several string) string {
-	if len(names) == 1 {
-		return one
-	}
-	return several
-}
+func verb(names []string, one, several string) string { return text.If(len(names) == 1, one, several) }
 
 // later lists the successors of a task's item in the plan that have work, oldest first.
 func (w *workDone) later(plan *todo.Doc) []string {

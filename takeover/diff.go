@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"centurion"
+	"centurion/text"
 	"centurion/worktree"
 )
 
@@ -130,10 +131,7 @@ func (w *workDone) keptSteps(ctx context.Context) ([]step, error) {
 	}
 	var kept []step
 	for n := 1; ; n++ {
-		branch := family + w.task.ID
-		if n > 1 {
-			branch = fmt.Sprintf("%s-%d", branch, n)
-		}
+		branch := family + w.task.ID + text.When(n > 1, fmt.Sprintf("-%d", n))
 		tip, err := w.repo.Tip(ctx, branch)
 		if centurion.KindOf(err) == centurion.KindNotFound {
 			return kept, nil
@@ -153,7 +151,7 @@ func (w *workDone) keptSteps(ctx context.Context) ([]step, error) {
 
 // tellSteps fills in the files and the text of a change made in steps.
 func tellSteps(ctx context.Context, repo *worktree.Repo, steps []step, c *Change, o DiffOptions) error {
-	var text strings.Builder
+	var told strings.Builder
 	for _, s := range steps {
 		files, err := repo.Stat(ctx, s.from, s.to)
 		if err != nil {
@@ -168,11 +166,11 @@ func tellSteps(ctx context.Context, repo *worktree.Repo, steps []step, c *Change
 			return err
 		}
 		if len(steps) > 1 && s.title != "" && patch != "" {
-			fmt.Fprintf(&text, "# %s\n", s.title)
+			fmt.Fprintf(&told, "# %s\n", s.title)
 		}
-		text.WriteString(patch)
+		told.WriteString(patch)
 	}
-	c.setPatch(text.String())
+	c.setPatch(told.String())
 	return nil
 }
 

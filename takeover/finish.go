@@ -64,17 +64,13 @@ func (p *Person) finishTask(ctx context.Context, w *workDone, r *UndoReport, q U
 	merged := slices.ContainsFunc(t.Landed[:n-1], func(l centurion.Landed) bool { return w.mission.Merged.Has(l.Commit) })
 	ctx = context.WithoutCancel(ctx)
 	if merged && !w.mission.Merged.Has(last.Commit) {
-		o := worktree.MergeOptions{Base: *w.mission.Base, Tip: last.Commit, Only: []string{last.Commit}, Message: undoWord(q) + " " + taskName(t)}
+		o := worktree.MergeOptions{Base: *w.mission.Base, Tip: last.Commit, Only: []string{last.Commit}, Message: undoWord(q) + " " + t.Name()}
 		if err := p.follow(ctx, w, r, q, o, last.Commit); err != nil || r.Refused != nil {
 			return true, err
 		}
 		done = true
 	}
-	r.Before, r.After, r.Files = last.Before, last.Commit, last.Files
-	r.Back = "centurion undo --redo " + t.ID
-	if q.Redo {
-		r.Back = "centurion undo " + t.ID
-	}
+	r.Before, r.After, r.Files, r.Back = last.Before, last.Commit, last.Files, q.back(t.ID)
 	return done || w.settled, nil
 }
 
@@ -111,9 +107,9 @@ func (p *Person) finishPlan(ctx context.Context, w *workDone, r *UndoReport, q U
 		return false, nil
 	}
 	r.Open, w.settled, r.Person = opened, true, w.shared() || !last.Merge.IsZero()
-	r.Back = "centurion undo --redo " + cmp.Or(r.Task, r.Mission)
+	r.Back = q.back(cmp.Or(r.Task, r.Mission))
 	if q.Redo {
-		r.Back, r.Undone = "centurion undo "+cmp.Or(r.Task, r.Mission), centurion.Now() // nothing was undone later
+		r.Undone = centurion.Now() // nothing was taken back later
 	}
 	return w.task == nil || w.shared(), nil
 }
@@ -149,14 +145,8 @@ func (p *Person) finishDrop(ctx context.Context, w workDone, r *UndoReport, kept
 	if q.DryRun {
 		return false, nil
 	}
-	var mine []centurion.Task
-	landed := false
-	for _, t := range w.tasks {
-		if len(t.Landed) > 0 && t.Undone.IsZero() {
-			mine = append(mine, t)
-		}
-		landed = landed || len(t.Landed) > 0
-	}
+	mine := w.standing()
+	landed := len(w.tasksThat(func(t centurion.Task) bool { return len(t.Landed) > 0 })) > 0
 	if len(mine) == 0 && (landed || len(w.mission.Reverted) > 0 || w.mission.Status != centurion.MissionCompleted) {
 		return false, nil
 	}
@@ -175,16 +165,11 @@ func (p *Person) finishDrop(ctx context.Context, w workDone, r *UndoReport, kept
 
 // latest leaves out tasks whose item was done again since.
 func (w *workDone) latest(tasks []centurion.Task) []centurion.Task {
-	var out []centurion.Task
-	for _, t := range tasks {
-		newer := func(o centurion.Task) bool {
+	return slices.DeleteFunc(slices.Clone(tasks), func(t centurion.Task) bool {
+		return slices.ContainsFunc(w.tasks, func(o centurion.Task) bool {
 			return o.ID != t.ID && o.Item != "" && o.Item == t.Item && o.Undone.IsZero() && o.Status == centurion.TaskCompleted
-		}
-		if !slices.ContainsFunc(w.tasks, newer) {
-			out = append(out, t)
-		}
-	}
-	return out
+		})
+	})
 }
 
 // beforeFollowing is the commit of the person's branch before one more commit was added. If a host that died had added it already, that

@@ -15,6 +15,7 @@ import (
 	"centurion/failpoint"
 	"centurion/orchestrator/review"
 	"centurion/store"
+	"centurion/text"
 	"centurion/worktree"
 )
 
@@ -87,8 +88,8 @@ func (p *Person) Merge(ctx context.Context, id string, q MergeRequest) (MergeRep
 		return r, err
 	}
 	if len(r.Unfinished) > 0 && !q.Unfinished && len(q.Only) == 0 && !q.DryRun {
-		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s is not complete: %s", w.mission.ID, strings.Join(r.Unfinished, "; ")),
-			Hint: fmt.Sprintf("continue it: centurion resume %s; or merge what is done with --yes, or some items with --only", w.mission.ID)}
+		return r, conflict("continue it: centurion resume "+w.mission.ID+"; or merge what is done with --yes, or some items with --only",
+			"mission %s is not complete: %s", w.mission.ID, strings.Join(r.Unfinished, "; "))
 	}
 	plan := p.planOf(w)
 	if r.Refused = w.lacking(plan, chosen, q); r.Refused != nil {
@@ -129,20 +130,8 @@ func (r *MergeReport) take(g worktree.Merging, q MergeRequest, mission string) {
 
 // mergeCommand is the command for a request.
 func mergeCommand(mission string, q MergeRequest) string {
-	command := "centurion merge " + mission
-	if len(q.Only) > 0 {
-		command += " --only " + strings.Join(q.Only, ",")
-	}
-	if q.Squash {
-		command += " --squash"
-	}
-	if q.Unfinished {
-		command += " --yes"
-	}
-	if q.Force {
-		command += " --force"
-	}
-	return command
+	return "centurion merge " + mission + text.When(len(q.Only) > 0, " --only "+strings.Join(q.Only, ",")) +
+		text.When(q.Squash, " --squash") + text.When(q.Unfinished, " --yes") + text.When(q.Force, " --force")
 }
 
 // branchOfMerging is the name of the work in git commands.
@@ -168,10 +157,9 @@ func (p *Person) mergeable(ctx context.Context, w *workDone) (finished bool, err
 	switch {
 	case w.task != nil:
 		return false, &centurion.Error{Kind: centurion.KindUsage, Msg: w.task.ID + " is a task, and a mission is merged",
-			Hint: fmt.Sprintf("merge this task alone: centurion merge %s --only %s", id, taskName(*w.task))}
+			Hint: fmt.Sprintf("merge this task alone: centurion merge %s --only %s", id, w.task.Name())}
 	case w.shared():
-		return false, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s works in the project itself: there is nothing to merge", id),
-			Hint: "see what it has changed: centurion diff " + id}
+		return false, conflict("see what it has changed: centurion diff "+id, "mission %s works in the project itself: there is nothing to merge", id)
 	}
 	if err := w.open(ctx, p); err != nil {
 		return false, err
@@ -238,17 +226,12 @@ func (w *workDone) nothing(q MergeRequest, commits int) error {
 	m := w.mission
 	if commits == 0 {
 		if aside := w.aside(); len(aside) > 0 {
-			return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s has changed nothing that can be merged: %s", m.ID, aside[0]),
-				Hint: "take what you want of it from there; see: centurion show " + m.ID}
+			return conflict("take what you want of it from there; see: centurion show "+m.ID, "mission %s has changed nothing that can be merged: %s", m.ID, aside[0])
 		}
-		return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s has changed nothing: there is nothing to merge", m.ID), Hint: "see: centurion show " + m.ID}
+		return conflict("see: centurion show "+m.ID, "mission %s has changed nothing: there is nothing to merge", m.ID)
 	}
-	what := "mission " + m.ID
-	if len(q.Only) > 0 {
-		what = strings.Join(q.Only, ", ") + " of mission " + m.ID
-	}
-	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s was merged already: %s", what, mergedWords(m.Merged)),
-		Hint: "revert it with: centurion undo " + m.ID}
+	some := text.When(len(q.Only) > 0, strings.Join(q.Only, ", ")+" of ")
+	return conflict("revert it with: centurion undo "+m.ID, "%smission %s was merged already: %s", some, m.ID, mergedWords(m.Merged))
 }
 
 // mergedWords describes where and when a merge was made.
@@ -279,8 +262,7 @@ func (w *workDone) only(names []string) (map[string]bool, error) {
 			}
 		}
 		if n == 0 {
-			return nil, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("there is no work of %s to merge: %s", name, whyNoWork(tasks[len(tasks)-1])),
-				Hint: "see: centurion tasks " + w.mission.ID}
+			return nil, conflict("see: centurion tasks "+w.mission.ID, "there is no work of %s to merge: %s", name, whyNoWork(tasks[len(tasks)-1]))
 		}
 	}
 	return commits, nil
@@ -298,21 +280,11 @@ func whyNoWork(t centurion.Task) string {
 
 // named returns the tasks for the id of an item or a task, or a prefix of the latter.
 func (w *workDone) named(name string) []centurion.Task {
-	var found []centurion.Task
-	for _, t := range w.tasks {
-		if strings.EqualFold(t.Name(), name) || t.ID == name {
-			found = append(found, t)
-		}
-	}
+	found := w.tasksThat(func(t centurion.Task) bool { return strings.EqualFold(t.Name(), name) || t.ID == name })
 	if len(found) > 0 || len(name) < len(centurion.PrefixTask)+5 {
 		return found
 	}
-	for _, t := range w.tasks {
-		if strings.HasPrefix(t.ID, name) {
-			found = append(found, t)
-		}
-	}
-	if len(found) > 1 {
+	if found = w.tasksThat(func(t centurion.Task) bool { return strings.HasPrefix(t.ID, name) }); len(found) > 1 {
 		return nil
 	}
 	return found
@@ -321,7 +293,7 @@ func (w *workDone) named(name string) []centurion.Task {
 func (w *workDone) unknown(name string) error {
 	known := map[string]bool{}
 	for _, t := range w.tasks {
-		known[taskName(t)] = true
+		known[t.Name()] = true
 	}
 	all := slices.Sorted(maps.Keys(known))
 	e := &centurion.Error{Kind: centurion.KindNotFound, Msg: fmt.Sprintf("mission %s has no item and no task %q", w.mission.ID, name), Hint: "see: centurion tasks " + w.mission.ID}
@@ -361,10 +333,7 @@ func (p *Person) MergeUnasked(ctx context.Context, id string) {
 	if err != nil || r.Refused == nil {
 		return // there was nothing to merge, or the mission is visibly unmerged
 	}
-	files := slices.Clone(r.Refused.Overlap)
-	for _, c := range r.Refused.Conflicts {
-		files = append(files, c.Path)
-	}
+	files := slices.Concat(r.Refused.Overlap, text.Each(r.Refused.Conflicts, func(c Conflict) string { return c.Path }))
 	_ = p.store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { // the mission is visibly unmerged
 		_, err := tx.Append(centurion.Event{Type: centurion.EventMergeConflict, Mission: id,
 			Data: event.Data(event.MergeData{Branch: cmp.Or(r.Branch, "HEAD"), Files: files, Person: true})})
@@ -380,12 +349,8 @@ func mergeEvent(typ centurion.EventType, m centurion.Mission, task string, g wor
 // mergeMessage is the message of the merge commit.
 func mergeMessage(m centurion.Mission, q MergeRequest) string {
 	subject, _, _ := strings.Cut(strings.TrimSpace(m.Goal), "\n")
-	subject = centurion.Clip(subject, 72)
-	body := ""
-	if len(q.Only) > 0 {
-		body = "Items: " + strings.Join(q.Only, ", ") + "\n"
-	}
-	return subject + "\n\n" + body + missionLine(m.ID) + "\n"
+	items := text.When(len(q.Only) > 0, "Items: "+strings.Join(q.Only, ", ")+"\n")
+	return centurion.Clip(subject, 72) + "\n\n" + items + missionLine(m.ID) + "\n"
 }
 
 // missionLine is the line of a commit message that names its mission.
@@ -398,10 +363,7 @@ func (p *Person) unfinished(w workDone) []string {
 	if m.Status == centurion.MissionCompleted || m.Was != nil && onlyMerges { // the reverted work is still on its branch
 		return nil
 	}
-	why := []string{"it is " + string(m.Status)}
-	if m.Reason != "" {
-		why[0] += " (" + m.Reason + ")"
-	}
+	why := []string{"it is " + string(m.Status) + text.When(m.Reason != "", " ("+m.Reason+")")}
 	doc := p.planOf(w)
 	if doc == nil {
 		return why
@@ -442,10 +404,7 @@ func (p *Person) mergedItems(ctx context.Context, w workDone, commits []string) 
 
 // reviewsOf finds the passed reviews of the tasks' items.
 func (p *Person) reviewsOf(w workDone) map[string]centurion.Task {
-	var items []string
-	for _, t := range w.tasks {
-		items = append(items, t.Item)
-	}
+	items := text.Each(w.tasks, func(t centurion.Task) string { return t.Item })
 	return review.Reviewed(p.planOf(w), items, w.tasks, w.mission.OwnLanding())
 }
 
@@ -459,11 +418,7 @@ func proofOf(receipts []centurion.Receipt, t centurion.Task) (proof centurion.Pr
 			continue
 		}
 		seen[r.Command] = true
-		for _, l := range r.Weakened {
-			if !slices.Contains(weakened, l) {
-				weakened = append(weakened, l)
-			}
-		}
+		weakened = text.Union(weakened, r.Weakened...)
 		if proof == "" || proof.Solid() && r.Proof != "" {
 			proof, why = r.Proof, r.Why
 		}

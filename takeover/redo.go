@@ -72,11 +72,10 @@ func (p *Person) redoMission(ctx context.Context, w workDone, r UndoReport, q Un
 
 // nothingToRedo is the error when nothing of a mission can be redone.
 func (w *workDone) nothingToRedo() error {
-	e := &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s has no reverted change", w.mission.ID), Hint: "put it on your branch with: centurion merge " + w.mission.ID}
 	if w.mission.Merged != nil {
-		e.Msg, e.Hint = e.Msg+": it was merged "+mergedWords(w.mission.Merged), "see: centurion show "+w.mission.ID
+		return conflict("see: centurion show "+w.mission.ID, "mission %s has no reverted change: it was merged %s", w.mission.ID, mergedWords(w.mission.Merged))
 	}
-	return e
+	return conflict("put it on your branch with: centurion merge "+w.mission.ID, "mission %s has no reverted change", w.mission.ID)
 }
 
 // redoMerge redoes the newest undone merge: unchanged if the person has not committed since, otherwise by merging the same commits
@@ -133,7 +132,7 @@ func (p *Person) redoOnTop(ctx context.Context, w workDone, r UndoReport, q Undo
 		return r, nil
 	}
 	if len(got.Files) == 0 {
-		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the reverted changes of mission %s are in your branch already", w.mission.ID), Hint: "git log shows what it has"}
+		return r, conflict("git log shows what it has", "the reverted changes of mission %s are in your branch already", w.mission.ID)
 	}
 	if q.DryRun {
 		return r, nil
@@ -152,11 +151,7 @@ func (w *workDone) chooseAgain(back centurion.TakenBack) (picked, MergeRequest) 
 	q := MergeRequest{Only: all.Only, Squash: all.Squash}
 	p := picked{tip: all.From, options: worktree.MergeOptions{Base: *w.mission.Base, Tip: all.From, Squash: all.Squash, Again: true,
 		Message: mergeMessage(w.mission, q)}}
-	for _, c := range all.Commits {
-		if !w.mission.Merged.Has(c) {
-			p.commits = append(p.commits, c)
-		}
-	}
+	p.commits = slices.DeleteFunc(slices.Clone(all.Commits), w.mission.Merged.Has)
 	if len(all.Only) > 0 || rest != nil || len(p.commits) < len(all.Commits) || w.mission.Merged != nil {
 		p.options.Only = p.commits
 	}
@@ -246,8 +241,7 @@ func (p *Person) redoDrop(ctx context.Context, w workDone, r UndoReport, q UndoR
 		return r, w.nothingToRedo()
 	}
 	if tip != m.Base.Commit && tip != was {
-		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s has done other work since", m.ID),
-			Hint: fmt.Sprintf("the reverted changes are at %s: see `git log %s`", kept, kept)}
+		return r, conflict(fmt.Sprintf("the reverted changes are at %s: see `git log %s`", kept, kept), "mission %s has done other work since", m.ID)
 	}
 	r.Before, r.After, r.Back = tip, was, "centurion undo "+m.ID
 	if r.Files, err = w.repo.Stat(ctx, tip, was); err != nil || q.DryRun {
@@ -259,12 +253,10 @@ func (p *Person) redoDrop(ctx context.Context, w workDone, r UndoReport, q UndoR
 		}
 	}
 	failpoint.Hit(failpoint.UndoMoved)
-	var mine []centurion.Task
-	for _, t := range w.tasks {
-		if n := len(t.Landed); n > 0 && !t.Undone.IsZero() && !t.Landed[n-1].Reverts {
-			mine = append(mine, t)
-		}
-	}
+	mine := w.tasksThat(func(t centurion.Task) bool {
+		n := len(t.Landed)
+		return n > 0 && !t.Undone.IsZero() && !t.Landed[n-1].Reverts
+	})
 	return r, p.restore(ctx, w, "this mission's work", mine, func(t *centurion.Task) { t.Undone = centurion.Time{} },
 		func(r centurion.Reverted) bool { return r.Task == "" && r.Merge.IsZero() })
 }

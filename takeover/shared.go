@@ -13,6 +13,7 @@ import (
 	"centurion/failpoint"
 	"centurion/orchestrator/state"
 	"centurion/store"
+	"centurion/text"
 	"centurion/worktree"
 )
 
@@ -117,7 +118,7 @@ func (p *Person) withHistory(ctx context.Context, w *workDone, do func(s *worktr
 // sharedDiff returns the changes made in the project itself.
 func (p *Person) sharedDiff(ctx context.Context, w workDone, c Change, o DiffOptions) (Change, error) {
 	err := p.withHistory(ctx, &w, func(s *worktree.Shadow, _ string, all []span) error {
-		var text strings.Builder
+		var told strings.Builder
 		for _, sp := range all {
 			files, err := sp.stat(ctx, s, sp.from, sp.to)
 			if err != nil {
@@ -132,9 +133,9 @@ func (p *Person) sharedDiff(ctx context.Context, w workDone, c Change, o DiffOpt
 			if err != nil {
 				return err
 			}
-			text.WriteString(patch)
+			told.WriteString(patch)
 		}
-		c.setPatch(text.String())
+		c.setPatch(told.String())
 		return nil
 	})
 	return c, err
@@ -156,22 +157,18 @@ func namedIn(files, paths []string) []string {
 	if len(paths) == 0 {
 		return files
 	}
-	var out []string
-	for _, f := range files {
-		if slices.ContainsFunc(paths, func(p string) bool {
+	return slices.DeleteFunc(slices.Clone(files), func(f string) bool {
+		return !slices.ContainsFunc(paths, func(p string) bool {
 			p = strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/")
 			return p == "." || f == p || strings.HasPrefix(f, p+"/")
-		}) {
-			out = append(out, f)
-		}
-	}
-	return out
+		})
+	})
 }
 
 // sharedUndo reverts changes made in the project itself, or restores them.
 func (p *Person) sharedUndo(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	if t := w.task; t != nil && !t.Status.Ended() {
-		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s is %s", t.ID, t.Status), Hint: "end it first: centurion cancel " + t.ID}
+		return r, conflict("end it first: centurion cancel "+t.ID, "task %s is %s", t.ID, t.Status)
 	}
 	id := cmp.Or(r.Task, r.Mission)
 	err := p.withHistory(ctx, &w, func(s *worktree.Shadow, now string, all []span) error {
@@ -193,9 +190,9 @@ func (p *Person) sharedUndo(ctx context.Context, w workDone, r UndoReport, q Und
 		}
 		switch {
 		case there && q.Redo:
-			return &centurion.Error{Kind: centurion.KindConflict, Msg: "the work of " + id + " was not reverted", Hint: "see: centurion diff " + id}
+			return conflict("see: centurion diff "+id, "the work of %s was not reverted", id)
 		case there || !q.Redo && w.takenBack():
-			return &centurion.Error{Kind: centurion.KindConflict, Msg: "the work of " + id + " was reverted already", Hint: "restore it with: centurion undo --redo " + id}
+			return conflict("restore it with: centurion undo --redo "+id, "the work of %s was reverted already", id)
 		}
 		if r.Refused, err = sharedRefusal(ctx, s, all, changed, q, id); err != nil || r.Refused != nil {
 			return err
@@ -217,10 +214,7 @@ func (p *Person) sharedUndo(ctx context.Context, w workDone, r UndoReport, q Und
 	if err != nil || q.DryRun || r.Refused != nil {
 		return r, err
 	}
-	r.Back = "centurion undo --redo " + id
-	if q.Redo {
-		r.Back = "centurion undo " + id
-	}
+	r.Back = q.back(id)
 	return p.sharedUndone(context.WithoutCancel(ctx), w, r, q)
 }
 
@@ -255,8 +249,8 @@ func restoreAll(ctx context.Context, s *worktree.Shadow, all []span, q UndoReque
 	for _, sp := range all {
 		_, changed, err := s.Restore(ctx, sp.from, sp.to, q.Force, sp.paths...)
 		if err == nil && len(changed) > 0 { // they were changed since the check
-			err = &centurion.Error{Kind: centurion.KindConflict, Msg: someNames(changed) + " changed meanwhile, and not all of the work is as it should be",
-				Hint: "see what there is with: centurion diff " + id + "; then ask for it again"}
+			err = conflict("see what there is with: centurion diff "+id+"; then ask for it again",
+				"%s changed meanwhile, and not all of the work is as it should be", someNames(changed))
 		}
 		if err != nil {
 			return err
@@ -393,13 +387,6 @@ func (p *Person) sharedUndone(ctx context.Context, w workDone, r UndoReport, q U
 
 // notRecorded is the error when changes in the project itself were not recorded.
 func notRecorded(w workDone) error {
-	return &centurion.Error{Kind: centurion.KindConflict, Msg: "nothing was recorded that " + cmp.Or(idOfTask(w.task), "mission "+w.mission.ID) + " has changed in the project",
-		Hint: "see: centurion tasks " + w.mission.ID}
-}
-
-func idOfTask(t *centurion.Task) string {
-	if t == nil {
-		return ""
-	}
-	return "task " + t.ID
+	whose := text.If(w.task != nil, "task "+idOf(w.task), "mission "+w.mission.ID)
+	return conflict("see: centurion tasks "+w.mission.ID, "nothing was recorded that %s has changed in the project", whose)
 }

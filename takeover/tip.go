@@ -16,10 +16,8 @@ func (w *workDone) tip(ctx context.Context) (string, error) {
 	}
 	gone := &centurion.Error{Kind: centurion.KindNotFound, Msg: "the branch of mission " + m.ID + " is gone: " + m.Branch}
 	newest := newestCommit(m, w.tasks)
-	if newest != "" {
-		if _, lost := w.repo.Log(ctx, m.Base.Commit, newest); lost != nil {
-			newest = ""
-		}
+	if _, lost := w.repo.Log(ctx, m.Base.Commit, newest); lost != nil {
+		newest = ""
 	}
 	switch {
 	case newest != "":

@@ -12,6 +12,7 @@ import (
 	"centurion/orchestrator/revert"
 	"centurion/orchestrator/state"
 	"centurion/store"
+	"centurion/text"
 	"centurion/worktree"
 )
 
@@ -21,6 +22,11 @@ type UndoRequest struct {
 	Drop   bool `json:"drop,omitempty"`    // include work that is only on the mission's own branch
 	Force  bool `json:"force,omitempty"`   // shared isolation: include files that were changed since
 	Redo   bool `json:"redo,omitempty"`    // redo an undo
+}
+
+// back is the command that undoes the request for a mission or a task.
+func (q UndoRequest) back(id string) string {
+	return "centurion undo " + text.When(!q.Redo, "--redo ") + id
 }
 
 // UndoReport is the result of an undo, or of its dry run.
@@ -117,8 +123,7 @@ func (p *Person) undo(ctx context.Context, w workDone, r UndoReport, q UndoReque
 // begun refuses to undo a task that has nothing on the mission's branch yet.
 func (w *workDone) begun() error {
 	if t := w.task; t != nil && len(t.Landed) == 0 && !t.Status.Ended() && !w.shared() {
-		return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("nothing of task %s is on the mission's branch: it is %s", t.ID, t.Status),
-			Hint: "end it with: centurion cancel " + t.ID}
+		return conflict("end it with: centurion cancel "+t.ID, "nothing of task %s is on the mission's branch: it is %s", t.ID, t.Status)
 	}
 	return nil
 }
@@ -210,15 +215,13 @@ func (p *Person) dropMission(ctx context.Context, w workDone, r UndoReport, q Un
 		return r, err
 	}
 	if tip == m.Base.Commit {
-		e := &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s has no changes to revert", m.ID), Hint: "see: centurion show " + m.ID}
 		if kept, _, err := w.kept(ctx); err != nil || kept != "" {
 			if done, err := p.finishDrop(ctx, w, &r, kept, q); done || err != nil {
 				return r, err
 			}
-			e.Msg, e.Hint = fmt.Sprintf("the work of mission %s was reverted already", m.ID), "restore it with: centurion undo --redo "+m.ID
-			return r, errors.Join(err, e)
+			return r, errors.Join(err, conflict("restore it with: centurion undo --redo "+m.ID, "the work of mission %s was reverted already", m.ID))
 		}
-		return r, e
+		return r, conflict("see: centurion show "+m.ID, "mission %s has no changes to revert", m.ID)
 	}
 	r.Dropped, r.Before, r.After = true, tip, m.Base.Commit
 	if r.Files, err = w.repo.Stat(ctx, tip, m.Base.Commit); err != nil || q.DryRun {
@@ -241,14 +244,7 @@ func (p *Person) dropMission(ctx context.Context, w workDone, r UndoReport, q Un
 	}
 	failpoint.Hit(failpoint.UndoMoved)
 	r.Back = "centurion undo --redo " + m.ID
-	ctx = context.WithoutCancel(ctx)
-	var mine []centurion.Task
-	for _, t := range w.tasks {
-		if len(t.Landed) > 0 && t.Undone.IsZero() {
-			mine = append(mine, t)
-		}
-	}
-	r.Open, err = p.dropped(ctx, w, mine)
+	r.Open, err = p.dropped(context.WithoutCancel(ctx), w, w.standing())
 	return r, err
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/failpoint"
+	"centurion/text"
 	"centurion/worktree"
 )
 
@@ -20,12 +21,11 @@ func (p *Person) undoTask(ctx context.Context, w workDone, r UndoReport, q UndoR
 		if done, err := p.finishTask(ctx, &w, &r, q); done || err != nil {
 			return r, err
 		}
-		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the work of %s was reverted already", taskName(t)),
-			Hint: "restore it with: centurion undo --redo " + t.ID}
+		return r, conflict("restore it with: centurion undo --redo "+t.ID, "the work of %s was reverted already", t.Name())
 	}
 	done := landed(t)
 	if len(done) == 0 {
-		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s has no changes to revert", t.ID), Hint: "see: centurion show " + t.ID}
+		return r, conflict("see: centurion show "+t.ID, "task %s has no changes to revert", t.ID)
 	}
 	r.Back = "centurion undo --redo " + t.ID
 	return p.reverse(ctx, w, r, q, done, "Revert: "+t.Title, func(t *centurion.Task, l centurion.Landed) {
@@ -39,14 +39,13 @@ func (p *Person) redoTask(ctx context.Context, w workDone, r UndoReport, q UndoR
 	t := *w.task
 	n := len(t.Landed)
 	if t.Undone.IsZero() || n == 0 || !t.Landed[n-1].Reverts {
-		e := &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the work of %s was not reverted", taskName(t)), Hint: "see: centurion show " + t.ID}
 		if done, err := p.finishTask(ctx, &w, &r, q); done || err != nil {
 			return r, err
 		}
 		if !t.Undone.IsZero() {
-			e.Msg, e.Hint = fmt.Sprintf("the work of %s was reverted with its mission", taskName(t)), "restore all of it with: centurion undo --redo "+w.mission.ID
+			return r, conflict("restore all of it with: centurion undo --redo "+w.mission.ID, "the work of %s was reverted with its mission", t.Name())
 		}
-		return r, e
+		return r, conflict("see: centurion show "+t.ID, "the work of %s was not reverted", t.Name())
 	}
 	r.Back = "centurion undo " + t.ID
 	return p.reverse(ctx, w, r, q, t.Landed[n-1:], "Bring back: "+t.Title, func(t *centurion.Task, l centurion.Landed) {
@@ -111,15 +110,12 @@ func (w *workDone) standsOn(l centurion.Landed) *Refusal {
 		for _, o := range landed(t) {
 			for _, f := range o.Files {
 				if files[cmp.Or(f.Old, f.Path)] && o.Time.Compare(l.Time.Time) >= 0 {
-					mine = true
-					if !slices.Contains(shared, f.Path) {
-						shared = append(shared, f.Path)
-					}
+					mine, shared = true, text.Union(shared, f.Path)
 				}
 			}
 		}
 		if mine {
-			names = append(names, taskName(t))
+			names = append(names, t.Name())
 			first = t.ID
 		}
 	}
@@ -199,12 +195,7 @@ func (p *Person) restoreTask(ctx context.Context, w workDone, change func(*centu
 	return p.restore(ctx, w, cmp.Or(t.Item, strconv.Quote(t.Title)), []centurion.Task{t}, change, func(r centurion.Reverted) bool { return r.Task == t.ID })
 }
 
-func undoWord(q UndoRequest) string {
-	if q.Redo {
-		return "undo --redo"
-	}
-	return "undo"
-}
+func undoWord(q UndoRequest) string { return text.If(q.Redo, "undo --redo", "undo") }
 
 // follow adds one more commit of the mission's branch, an undo or redo of a task, to the person's. The recorded merged items do not
 // change: the tasks themselves say whether they were undone.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"centurion/text"
 	"centurion/workspace/todo"
 	"centurion/worktree"
 )
@@ -91,7 +92,7 @@ func (w *workDone) besides(plan *todo.Doc, commits []string, avoid map[string]bo
 	touches, has := map[string]bool{}, map[string]bool{}
 	item := map[string]string{} // by commit
 	for _, t := range w.tasks {
-		name := taskName(t)
+		name := t.Name()
 		if !t.Undone.IsZero() {
 			continue
 		}
@@ -111,9 +112,7 @@ func (w *workDone) besides(plan *todo.Doc, commits []string, avoid map[string]bo
 	for _, c := range commits {
 		if name := item[c]; has[name] && !stays(name) {
 			chosen = append(chosen, c)
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+			names = text.Union(names, name)
 		}
 	}
 	return names, chosen

@@ -10,6 +10,7 @@ import (
 	"centurion"
 	"centurion/orchestrator/revert"
 	"centurion/store"
+	"centurion/text"
 	"centurion/worktree"
 )
 
@@ -60,7 +61,7 @@ func (p *Person) workOf(ctx context.Context, id string) (workDone, error) {
 // open opens the repository of work done in checkouts.
 func (w *workDone) open(ctx context.Context, p *Person) error {
 	if w.mission.Base == nil || w.mission.Branch == "" {
-		return &centurion.Error{Kind: centurion.KindConflict, Msg: "mission " + w.mission.ID + " has not begun to work yet", Hint: "see: centurion show " + w.mission.ID}
+		return conflict("see: centurion show "+w.mission.ID, "mission %s has not begun to work yet", w.mission.ID)
 	}
 	repo, err := p.host.Project.Repository(ctx)
 	w.repo = repo
@@ -69,6 +70,21 @@ func (w *workDone) open(ctx context.Context, p *Person) error {
 
 // shared reports whether the mission works in the project itself.
 func (w *workDone) shared() bool { return w.mission.Isolation == centurion.IsolationShared }
+
+// tasksThat lists the tasks for which holds does.
+func (w *workDone) tasksThat(holds func(centurion.Task) bool) []centurion.Task {
+	return slices.DeleteFunc(slices.Clone(w.tasks), func(t centurion.Task) bool { return !holds(t) })
+}
+
+// standing lists the tasks with work that was not reverted.
+func (w *workDone) standing() []centurion.Task {
+	return w.tasksThat(func(t centurion.Task) bool { return len(t.Landed) > 0 && t.Undone.IsZero() })
+}
+
+// conflict is an error of centurion.KindConflict.
+func conflict(hint, format string, args ...any) error {
+	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf(format, args...), Hint: hint}
+}
 
 // aside lists the git-ignored files of a mission's work.
 func (w *workDone) aside() []centurion.Aside {
@@ -99,9 +115,6 @@ func landedOf(t centurion.Task) []centurion.Landed {
 	t.Landed = t.Landed[:last] // the undo
 	return landed(t)
 }
-
-// taskName is the name of a task for people.
-func taskName(t centurion.Task) string { return t.Name() }
 
 // settleMerge determines whether a merge happened that a host was performing when it died, after completing what git had begun.
 // finished is true if it happened and was not reported before. Later commits of the person are not part of the merge.
@@ -212,10 +225,7 @@ func refusal(g worktree.Merging, again string) *Refusal {
 	switch {
 	case len(g.Overlap) > 0:
 		r.Why = "you have uncommitted work in " + someNames(g.Overlap) + ", which would have to be changed"
-		r.Next = "commit it, or move it out of the way; then: " + again
-		if g.Stash != "" {
-			r.Next = "commit it, or put it aside with `" + g.Stash + "`; then: " + again
-		}
+		r.Next = "commit it, or " + text.If(g.Stash != "", "put it aside with `"+g.Stash+"`", "move it out of the way") + "; then: " + again
 	case len(g.Conflicts) > 0:
 		var names, uncommitted []string
 		for _, c := range g.Conflicts {

@@ -6,6 +6,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -92,12 +93,39 @@ func Took(d time.Duration) string {
 }
 
 // Dots joins what is not empty with the dot that separates facts on a line.
-func Dots(parts ...string) string {
-	var kept []string
-	for _, p := range parts {
-		if p != "" {
-			kept = append(kept, p)
+func Dots(parts ...string) string { return strings.Join(Filled(parts...), " · ") }
+
+// Filled returns the parts that are not empty.
+func Filled(parts ...string) []string {
+	return slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return p == "" })
+}
+
+// Union returns the list with those of more at its end that it does not have yet, each once.
+func Union[T comparable](list []T, more ...T) []T {
+	for _, v := range more {
+		if !slices.Contains(list, v) {
+			list = append(list, v)
 		}
 	}
-	return strings.Join(kept, " · ")
+	return list
+}
+
+// When returns s if the condition holds, else "". Both arguments are evaluated.
+func When(holds bool, s string) string { return If(holds, s, "") }
+
+// If returns yes if the condition holds, else no. All arguments are evaluated.
+func If(holds bool, yes, no string) string {
+	if holds {
+		return yes
+	}
+	return no
+}
+
+// Each returns the words for each of all, in their order.
+func Each[T any](all []T, words func(T) string) []string {
+	out := make([]string, len(all))
+	for i, v := range all {
+		out[i] = words(v)
+	}
+	return out
 }

@@ -37,6 +37,14 @@ func Wrap(s string, w int) []string {
 	return strings.Split(ansi.Wrap(s, max(1, w), ""), "\n")
 }
 
+// WrapLines returns s as cleaned lines of at most w cells.
+func WrapLines(s string, w int) (out []string) {
+	for _, l := range CleanLines(s) {
+		out = append(out, Wrap(l, w)...)
+	}
+	return out
+}
+
 // WrapExact breaks an escaped line without dropping the spaces at the breaks.
 func WrapExact(s string, w int) []string {
 	if Width(s) <= w {

@@ -47,10 +47,7 @@ func answered(a *Ask, p view.Fact) fact {
 	if no {
 		f.mark, f.tone = "✗", bad
 	}
-	by := ""
-	if p.By != "" && p.By != "person" {
-		by = "by " + text.Clean(p.By)
-	}
+	by := text.When(p.By != "" && p.By != "person", "by "+text.Clean(p.By))
 	if p.By == "always" { // it was open when the person answered another one with "always"
 		by = `by your earlier "always"`
 	}
@@ -69,21 +66,14 @@ func answered(a *Ask, p view.Fact) fact {
 	case "question":
 		f.text, f.detail = "answered: "+cmp.Or(text.Clean(p.Answer), "(no answer)"), by
 	default:
-		f.text = "allowed " + cmp.Or(text.Clean(p.Answer), AnswerOnce)
-		if no {
-			f.text = "rejected"
-		}
-		reason := ""
-		if no && p.Answer != AnswerReject { // a refusal in the person's own words
-			reason = text.Clean(p.Answer)
-		}
-		f.detail = text.Dots(askSubject(a), by, reason)
+		f.text = text.If(no, "rejected", "allowed "+cmp.Or(text.Clean(p.Answer), AnswerOnce))
+		ownWords := text.When(no && p.Answer != AnswerReject, text.Clean(p.Answer))
+		f.detail = text.Dots(askSubject(a), by, ownWords)
 	}
 	return f
 }
 
-// askSubject is the subject of a permission ask in one line, with nothing hidden: a command as written, not in the parts that the rules
-// check.
+// askSubject is the subject of a permission ask in one line, with nothing hidden: a command as written.
 func askSubject(a *Ask) string {
 	if a.Permission == "bash" && a.Title != "" {
 		return "bash " + text.Escape(a.Title)
@@ -101,10 +91,8 @@ func askedFacts(a *Ask, who string) []fact {
 		f.detail = fmt.Sprintf("answer with: centurion approve %s · centurion deny %s", text.Escape(a.ID), text.Escape(a.ID))
 		return append(planFacts(a), f)
 	case "question":
-		f.text = "asks: " + text.EscapeWords(cmp.Or(a.Text, a.Title))
-		if len(a.Choices()) > 0 {
-			f.text += " (" + text.EscapeWords(strings.Join(a.Choices(), ", ")) + ")"
-		}
+		f.text = "asks: " + text.EscapeWords(cmp.Or(a.Text, a.Title)) +
+			text.When(len(a.Choices()) > 0, " ("+text.EscapeWords(strings.Join(a.Choices(), ", "))+")")
 		f.detail = fmt.Sprintf("answer with: centurion answer %s TEXT", text.Escape(a.ID))
 	default:
 		f.text = "needs your permission: " + askSubject(a)
@@ -118,14 +106,8 @@ func planFacts(a *Ask) []fact {
 	var facts []fact
 	add := func(label string, items []Item) {
 		for _, it := range items {
-			after := ""
-			if len(it.After) > 0 {
-				after = "after " + text.Escape(strings.Join(it.After, ", "))
-			}
-			checks := ""
-			if len(it.Verify) > 0 {
-				checks = "check: " + text.Escape(strings.Join(it.Verify, "; "))
-			}
+			after := text.When(len(it.After) > 0, "after "+text.Escape(strings.Join(it.After, ", ")))
+			checks := text.When(len(it.Verify) > 0, "check: "+text.Escape(strings.Join(it.Verify, "; ")))
 			facts = append(facts, fact{mark: "·", tone: dim, quiet: true, who: label,
 				text: strings.TrimSpace(text.Escape(it.ID) + " " + text.Escape(it.Title)), detail: text.Dots(text.Escape(it.Agent), after, checks)})
 		}

@@ -11,29 +11,20 @@ import (
 // limits are a mission's limits with the usage that the lines above do not show.
 func limits(m *centurion.Mission) []string {
 	o := m.Options
-	all := spentOf(centurion.TaskBudget{Cost: o.MaxCost, Tokens: o.MaxTokens, Rounds: o.MaxRounds, ToolCalls: o.MaxToolCalls}, m.Usage, m.Rounds, m.ToolCalls)
-	if o.MaxDuration > 0 {
-		all = append(all, fmt.Sprintf("%s of %s", text.Span(time.Duration(m.ElapsedMS)*time.Millisecond), text.Span(time.Duration(o.MaxDuration)*time.Millisecond)))
-	}
-	return all
+	b := centurion.TaskBudget{Cost: o.MaxCost, Tokens: o.MaxTokens, Rounds: o.MaxRounds, ToolCalls: o.MaxToolCalls}
+	elapsed := text.Span(text.Millis(m.ElapsedMS)) + " of " + text.Span(text.Millis(int64(o.MaxDuration)))
+	return spentOf(b, m.Usage, m.Rounds, m.ToolCalls, text.When(o.MaxDuration > 0, elapsed))
 }
 
-// spentOf formats the usage of each limit, except time.
-func spentOf(b centurion.TaskBudget, u centurion.Usage, rounds, calls int) []string {
-	var all []string
-	if b.Cost > 0 {
-		all = append(all, text.USD(u.USD)+" of "+text.USD(b.Cost))
-	}
-	if b.Tokens > 0 {
-		all = append(all, fmt.Sprintf("%s of %s tokens", text.Tokens(u.Tokens.Total()), text.Tokens(b.Tokens)))
-	}
-	if b.Rounds > 0 {
-		all = append(all, fmt.Sprintf("%d of %s", rounds, centurion.Count(b.Rounds, "round")))
-	}
-	if b.ToolCalls > 0 {
-		all = append(all, fmt.Sprintf("%d of %s", calls, centurion.Count(b.ToolCalls, "tool call")))
-	}
-	return all
+// spentOf formats the usage of each limit. That of time comes formatted.
+func spentOf(b centurion.TaskBudget, u centurion.Usage, rounds, calls int, elapsed string) []string {
+	return text.Filled(
+		text.When(b.Cost > 0, text.USD(u.USD)+" of "+text.USD(b.Cost)),
+		text.When(b.Tokens > 0, fmt.Sprintf("%s of %s tokens", text.Tokens(u.Tokens.Total()), text.Tokens(b.Tokens))),
+		text.When(b.Rounds > 0, fmt.Sprintf("%d of %s", rounds, centurion.Count(b.Rounds, "round"))),
+		text.When(b.ToolCalls > 0, fmt.Sprintf("%d of %s", calls, centurion.Count(b.ToolCalls, "tool call"))),
+		elapsed,
+	)
 }
 
 // reserved describes the remaining reservations of a mission's living tasks.
@@ -42,24 +33,16 @@ func reserved(m *centurion.Mission) string {
 	if r.Tasks == 0 {
 		return ""
 	}
-	var all []string
-	if r.USD > 0 {
-		all = append(all, text.USD(r.USD))
-	}
-	if r.Tokens > 0 {
-		all = append(all, text.Tokens(r.Tokens)+" tokens")
-	}
-	if r.Rounds > 0 {
-		all = append(all, centurion.Count(r.Rounds, "round"))
-	}
-	return text.Dots(append(all, "by "+centurion.Count(r.Tasks, "task"))...)
+	return text.Dots(
+		text.When(r.USD > 0, text.USD(r.USD)),
+		text.When(r.Tokens > 0, text.Tokens(r.Tokens)+" tokens"),
+		text.When(r.Rounds > 0, centurion.Count(r.Rounds, "round")),
+		"by "+centurion.Count(r.Tasks, "task"),
+	)
 }
 
 // taskBudget is a task's own budget with its usage.
 func taskBudget(t *centurion.Task) []string {
-	all := spentOf(t.Budget, t.Usage, t.Rounds, t.ToolCalls)
-	if b := t.Budget.Minutes; b > 0 {
-		all = append(all, fmt.Sprintf("at most %s", text.Span(time.Duration(b*float64(time.Minute)))))
-	}
-	return all
+	minutes := time.Duration(t.Budget.Minutes * float64(time.Minute))
+	return spentOf(t.Budget, t.Usage, t.Rounds, t.ToolCalls, text.When(minutes > 0, "at most "+text.Span(minutes)))
 }

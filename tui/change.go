@@ -103,13 +103,10 @@ func Patch(w io.Writer, said string, o ShowOptions) error {
 
 // isolation describes how the writers of a mission are isolated.
 func isolation(m *centurion.Mission) string {
-	switch m.Isolation {
-	case centurion.IsolationWorktree:
-		return "each writer in a checkout of its own"
-	case centurion.IsolationShared:
-		return "all write in the project itself"
-	}
-	return ""
+	return map[string]string{
+		centurion.IsolationWorktree: "each writer in a checkout of its own",
+		centurion.IsolationShared:   "all write in the project itself",
+	}[m.Isolation]
 }
 
 // baseWords describes the start of a mission's work.
@@ -117,14 +114,7 @@ func baseWords(b *centurion.Base) string {
 	if b == nil {
 		return ""
 	}
-	s := shortCommit(b.Head)
-	if s == "" {
-		s = "no commit yet"
-	}
-	if b.Branch != "" {
-		s = b.Branch + " " + s
-	}
-	return text.Clean(s + b.Uncommitted())
+	return text.Clean(b.Branch + " " + cmp.Or(shortCommit(b.Head), "no commit yet") + b.Uncommitted())
 }
 
 // mergedWords describes where the work of a mission was merged, or how to merge it.
@@ -139,11 +129,8 @@ func mergedWords(m *centurion.Mission) string {
 	case g.Commit == "":
 		return "it was about to be"
 	default:
-		what := ""
-		if len(g.Only) > 0 {
-			what = text.Clean(strings.Join(g.Only, ", "))
-		}
-		return text.Dots(cmp.Or(text.Clean(g.Branch), "detached HEAD")+" "+shortCommit(g.Before)+" → "+shortCommit(g.Commit), what, g.Time.Local().Format(time.DateTime))
+		return text.Dots(cmp.Or(text.Clean(g.Branch), "detached HEAD")+" "+shortCommit(g.Before)+" → "+shortCommit(g.Commit),
+			text.Clean(strings.Join(g.Only, ", ")), g.Time.Local().Format(time.DateTime))
 	}
 }
 

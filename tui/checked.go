@@ -14,31 +14,20 @@ func (s *story) check(e centurion.Event, p view.Fact) []fact {
 	f := fact{who: cmp.Or(s.who(e), text.Clean(p.Item)), agent: s.board.AgentOf(e.Session, e.Task), detail: text.Clean(p.Command)}
 	switch e.Type {
 	case centurion.EventVerifyPassed:
-		f.mark, f.tone, f.text = "✓", good, "check passed"
-		if p.Final {
-			f.text = "final check passed"
-		}
-		if p.DurationMS > 0 {
-			f.detail = text.Dots(f.detail, text.Took(p.Duration()))
-		}
+		f.mark, f.tone, f.text = "✓", good, text.If(p.Final, "final check passed", "check passed")
+		f.detail = text.Dots(f.detail, text.When(p.DurationMS > 0, text.Took(p.Duration())))
 		s.worth(&f, p)
 	case centurion.EventVerifyFailed:
 		if p.Early {
 			return s.notYet(f, p)
 		}
-		f.mark, f.tone, f.text = "✗", bad, "check failed"
-		if p.Final {
-			f.text = "final check failed"
-		}
+		f.mark, f.tone, f.text = "✗", bad, text.If(p.Final, "final check failed", "check failed")
 		f.detail = text.Dots(f.detail, fmt.Sprintf("exit %d", p.ExitCode))
 		f.body = tail(text.CleanLines(cmp.Or(p.Output, p.Error.Message)), maxTail)
 	case centurion.EventMergeDone:
-		f.mark, f.tone, f.text, f.detail = "✓", good, "integrated", mergeDetail(p)
-		if p.Person {
-			f.text = "merged"
-		}
+		f.mark, f.tone, f.text, f.detail = "✓", good, text.If(p.Person, "merged", "integrated"), mergeDetail(p)
 	case centurion.EventMergeConflict:
-		f.mark, f.tone, f.text, f.detail = "↻", warn, "conflict, goes back", strings.Join(s.cleanAll(p.Files), " ")
+		f.mark, f.tone, f.text, f.detail = "↻", warn, "conflict, goes back", strings.Join(text.Each(p.Files, text.Clean), " ")
 		if p.Person {
 			f.mark, f.tone, f.text = "✗", bad, "not merged: your own work stands in the way"
 		}

@@ -17,11 +17,8 @@ func (s *story) compacted(e centurion.Event, agent string, root bool) fact {
 		return f
 	}
 	why := map[string]string{event.CompactedOverflow: "the model refused it as too long", event.CompactedAsked: "as you asked"}[d.Reason]
-	how := ""
-	if d.ByHost {
-		how = "summary from the record"
-	}
-	f.detail = text.Dots(fmt.Sprintf("about %s → %s tokens", text.Tokens(d.Before), text.Tokens(d.After)), why, how)
+	f.detail = text.Dots(fmt.Sprintf("about %s → %s tokens", text.Tokens(d.Before), text.Tokens(d.After)), why,
+		text.When(d.ByHost, "summary from the record"))
 	return f
 }
 

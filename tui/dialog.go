@@ -131,19 +131,11 @@ func (d *dialog) lines(t theme, w, h int) []string {
 	} else {
 		d.offset, d.whole = 0, true
 	}
-	edge := t.paint(warn, "▌") + " "
-	out := []string{edge + title}
-	for _, l := range slices.Concat(body, keys) {
-		out = append(out, edge+l)
-	}
-	return out
+	return prefixed(t.paint(warn, "▌")+" ", slices.Concat([]string{title}, body, keys))
 }
 
 func (d *dialog) title(t theme, said string, w int) string {
-	more := ""
-	if d.left > 0 {
-		more = fmt.Sprintf("%d more", d.left)
-	}
+	more := text.When(d.left > 0, fmt.Sprintf("%d more", d.left))
 	room := w - text.Width(more) - 2
 	s := text.Fit(said, room)
 	return t.paint(warn, s) + strings.Repeat(" ", max(0, w-text.Width(s)-text.Width(more))) + t.paint(dim, more)
@@ -155,24 +147,18 @@ func (d *dialog) permission(t theme, w int) (title string, body, keys []string) 
 	for _, p := range a.Patterns {
 		for l := range strings.SplitSeq(p, "\n") { // a script is shown by lines, with everything else made visible
 			for i, part := range text.WrapExact(text.Escape(l), w-2) {
-				lead := "  "
-				if i > 0 {
-					lead = "↪ "
-				}
-				body = append(body, t.paint(dim, lead)+t.paint(strong, part))
+				body = append(body, t.paint(dim, text.If(i > 0, "↪ ", "  "))+t.paint(strong, part))
 			}
 		}
 	}
 	for _, why := range []string{a.Title, a.Text, metadata(a.Metadata, "reason"), metadata(a.Metadata, "description")} {
 		if why != "" && !slices.Contains(a.Patterns, why) {
-			for _, l := range text.Wrap("why: "+text.Escape(why), w) { // a sentence, wrapped at words
-				body = append(body, t.paint(dim, l))
-			}
+			body = append(body, t.paintAll(dim, text.Wrap("why: "+text.Escape(why), w))...) // a sentence, wrapped at words
 			break
 		}
 	}
 	if len(a.Always) > 0 {
-		body = append(body, wrapAll(t, dim, "\"always\" allows: "+text.Escape(strings.Join(a.Always, ", ")), w)...)
+		body = append(body, t.paintAll(dim, text.WrapExact("\"always\" allows: "+text.Escape(strings.Join(a.Always, ", ")), w))...)
 	}
 	return title, body, []string{text.Fit("[o]nce  [a]lways  [r]eject", w)}
 }
@@ -182,24 +168,13 @@ func metadata(m map[string]any, key string) string {
 	return s
 }
 
-func wrapAll(t theme, c tone, s string, w int) []string {
-	lines := text.WrapExact(s, w)
-	for i, l := range lines {
-		lines[i] = t.paint(c, l)
-	}
-	return lines
-}
-
 func (d *dialog) plan(t theme, w int) (title string, body, keys []string) {
 	items := d.ask.Items
 	if d.read {
 		items = d.items
 	}
 	waves, stuck := Waves(items)
-	level := ""
-	if d.level > 0 {
-		level = fmt.Sprintf("level %d", d.level)
-	}
+	level := text.When(d.level > 0, fmt.Sprintf("level %d", d.level))
 	title = d.title(t, text.Dots("The plan", level, centurion.Count(len(items), "item")+" in "+centurion.Count(len(waves), "wave"), roles(items),
 		costRange(d.ask.CostLow, d.ask.CostHigh)), w)
 	for i, wave := range waves {
@@ -215,17 +190,14 @@ func (d *dialog) plan(t theme, w int) (title string, body, keys []string) {
 		}
 	}
 	if len(items) == 0 {
-		body = append(body, wrapAll(t, dim, cmp.Or(text.Escape(d.ask.Text), "no items"), w)...)
+		body = append(body, t.paintAll(dim, text.WrapExact(cmp.Or(text.Escape(d.ask.Text), "no items"), w))...)
 	}
 	return title, body, []string{text.Fit("[enter] run  [e]dit  [q] not now", w)}
 }
 
 // planItem shows an item with its complete checks: accepting the plan allows them to run.
 func planItem(t theme, it Item, w int) []string {
-	after := ""
-	if len(it.After) > 0 {
-		after = "after " + text.Escape(strings.Join(it.After, ", "))
-	}
+	after := text.When(len(it.After) > 0, "after "+text.Escape(strings.Join(it.After, ", ")))
 	id := text.Pad(text.Escape(it.ID), min(6, max(3, text.Width(it.ID))))
 	agent := text.Pad(text.Escape(it.Agent), 9)
 	indent := 2 + text.Width(id) + 1
@@ -241,9 +213,8 @@ func planItem(t theme, it Item, w int) []string {
 		out = append(out, strings.Repeat(" ", indent)+t.paint(dim, text.Fit(after, w-indent)))
 	}
 	for _, v := range it.Verify {
-		for _, l := range text.WrapExact("check: "+text.Escape(v), w-indent) {
-			out = append(out, strings.Repeat(" ", indent)+t.paint(dim, l))
-		}
+		checks := t.paintAll(dim, text.WrapExact("check: "+text.Escape(v), w-indent))
+		out = append(out, prefixed(strings.Repeat(" ", indent), checks)...)
 	}
 	return out
 }
@@ -256,10 +227,7 @@ func roles(items []Item) string {
 			n[text.Escape(strings.ToLower(it.Agent))]++
 		}
 	}
-	var parts []string
-	for _, a := range slices.Sorted(maps.Keys(n)) {
-		parts = append(parts, fmt.Sprintf("%d %s", n[a], a))
-	}
+	parts := text.Each(slices.Sorted(maps.Keys(n)), func(a string) string { return fmt.Sprintf("%d %s", n[a], a) })
 	return strings.Join(parts, ", ")
 }
 

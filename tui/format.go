@@ -17,10 +17,7 @@ func bar(done, total, w int) (full, empty string) {
 
 // withHint is a message with its hint.
 func withHint(said, hint string) string {
-	if hint == "" {
-		return text.Clean(said)
-	}
-	return text.Clean(said) + " (" + text.Clean(hint) + ")"
+	return text.Clean(said) + text.When(hint != "", " ("+text.Clean(hint)+")")
 }
 
 // why is the reason why a task waits or how it ended.

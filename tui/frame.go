@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -56,10 +57,7 @@ func (f frame) tight(w int) []string {
 func (f frame) header(w int) []string {
 	b, t := f.board, f.theme
 	u := b.Usage()
-	level := ""
-	if b.Level > 0 {
-		level = fmt.Sprintf("L%d", b.Level)
-	}
+	level := text.When(b.Level > 0, fmt.Sprintf("L%d", b.Level))
 	state := string(b.Status)
 	switch {
 	case b.NeedsYou():
@@ -74,10 +72,7 @@ func (f frame) header(w int) []string {
 	case b.MaxTokens > 0:
 		cost = text.Tokens(u.Tokens.Total()) + "/" + text.Tokens(b.MaxTokens) + " tok · " + cost
 	}
-	tokens := ""
-	if b.MaxTokens == 0 || b.MaxCost > 0 && !u.Unpriced {
-		tokens = text.Tokens(u.Tokens.Total()) + " tok"
-	}
+	tokens := text.When(b.MaxTokens == 0 || b.MaxCost > 0 && !u.Unpriced, text.Tokens(u.Tokens.Total())+" tok")
 	facts := text.Dots(level, state, text.Span(b.Elapsed(f.now)), tokens, cost)
 	title := func(room int) string { return t.paint(commander, "◆ ") + t.paint(strong, text.Fit(b.Goal, room-2)) }
 	var out []string
@@ -126,10 +121,7 @@ func (f frame) workers(w, room int) []string {
 		rows = rows[:max(0, room-1)]
 	}
 	cols := columns(rows, w)
-	var out []string
-	for _, r := range rows {
-		out = append(out, r.line(f.theme, cols, w))
-	}
+	out := text.Each(rows, func(r row) string { return r.line(f.theme, cols, w) })
 	if folded > 0 && room > 0 {
 		out = append(out, f.theme.paint(dim, text.Fit(fmt.Sprintf("  … %s", centurion.Count(folded, "more worker")), w)))
 	}
@@ -163,10 +155,7 @@ type row struct {
 
 func (f frame) commander() row {
 	c := f.board.Commander
-	agent := f.board.AgentOf(f.board.Session, "")
-	if agent == "" {
-		agent = "commander"
-	}
+	agent := cmp.Or(f.board.AgentOf(f.board.Session, ""), "commander")
 	r := row{mark: "◇", tone: roleTone(agent), name: "0/", agent: agent, title: c.Doing, loud: dim, soft: true}
 	f.retry(&r, c.Retry)
 	return r
@@ -199,10 +188,7 @@ func (f frame) retry(r *row, w *Retry) {
 		return
 	}
 	r.mark, r.tone, r.loud = "↻", warn, warn
-	s := "retry"
-	if w.Attempt > 0 {
-		s = fmt.Sprintf("retry %d", w.Attempt)
-	}
+	s := text.If(w.Attempt > 0, fmt.Sprintf("retry %d", w.Attempt), "retry")
 	if left := w.Until.Sub(f.now); left > 0 {
 		s += " in " + text.Span(left+time.Second-1)
 	}
@@ -267,10 +253,7 @@ func (f frame) footer(w int) []string {
 		out = append(out, t.paint(dim, text.Fit("  "+line, w)))
 	}
 	if total := b.Todo.Total(); total > 0 {
-		label := fmt.Sprintf(" %d/%d", b.Todo.Done, total)
-		if b.Todo.Blocked > 0 {
-			label += fmt.Sprintf(" · %d blocked", b.Todo.Blocked)
-		}
+		label := fmt.Sprintf(" %d/%d", b.Todo.Done, total) + text.When(b.Todo.Blocked > 0, fmt.Sprintf(" · %d blocked", b.Todo.Blocked))
 		full, empty := bar(b.Todo.Done, total, min(40, max(4, w-2-text.Width(label))))
 		out = append(out, "  "+t.paint(good, full)+t.paint(dim, empty)+label)
 	}
@@ -288,9 +271,6 @@ func slots(l toast.List) string {
 	if line == "" {
 		return ""
 	}
-	queued := ""
-	if n := len(l.In(centurion.TaskQueued, centurion.TaskWaiting)); n > 0 {
-		queued = fmt.Sprintf("Queued (%d)", n)
-	}
-	return text.Dots(l.Head(), queued, line)
+	queued := len(l.In(centurion.TaskQueued, centurion.TaskWaiting))
+	return text.Dots(l.Head(), text.When(queued > 0, fmt.Sprintf("Queued (%d)", queued)), line)
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -22,17 +23,11 @@ func (p *page) given(c *centurion.Session, o ShowOptions) {
 	if c.Metadata.System == "" {
 		return
 	}
-	from := c.Metadata.AgentFile
-	if from == "" {
-		from = "built in"
-	}
+	from := cmp.Or(c.Metadata.AgentFile, "built in")
 	p.field("prompt", text.Dots(text.Clean(c.Agent), text.Clean(from), centurion.Count(len(c.Metadata.System), "byte"), "sha256 "+PromptHash(c.Metadata.System)[:12]))
 	var files []string
 	for _, g := range c.Metadata.Given {
-		how := "whole"
-		if !g.Whole {
-			how = "in part"
-		}
+		how := text.If(g.Whole, "whole", "in part")
 		files = append(files, fmt.Sprintf("%s %s (%s, version %.12s)", text.Clean(g.Path), how, centurion.Count(g.Bytes, "byte"), g.Version))
 	}
 	p.field("given", strings.Join(files, ", "))

@@ -18,7 +18,6 @@ import (
 
 	"centurion"
 	"centurion/guard"
-	"centurion/text"
 )
 
 const (
@@ -177,7 +176,9 @@ type live struct {
 }
 
 func newLive(ctx context.Context, o Options) *live {
-	o.Now = cmpFunc(o.Now, time.Now)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	if o.Past == nil {
 		o.Past = NewPast(0, 0, false)
 	}
@@ -185,13 +186,6 @@ func newLive(ctx context.Context, o Options) *live {
 		w: cmp.Or(o.Width, 80), h: cmp.Or(o.Height, 24), retell: o.Past.lines > 0}
 	m.refresh()
 	return m
-}
-
-func cmpFunc(f, other func() time.Time) func() time.Time {
-	if f == nil {
-		return other
-	}
-	return f
 }
 
 func tick() tea.Cmd {
@@ -254,13 +248,7 @@ func (m *live) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, tea.Batch(cmd, m.print())
 }
 
-func errText(err error) string {
-	s := text.Clean(err.Error())
-	if h := centurion.HintOf(err); h != "" {
-		s += " (" + text.Clean(h) + ")"
-	}
-	return s
-}
+func errText(err error) string { return withHint(err.Error(), centurion.HintOf(err)) }
 
 // drain applies the events since the last frame and opens or closes the dialog accordingly.
 func (m *live) drain() tea.Cmd {

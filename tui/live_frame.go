@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -50,13 +51,7 @@ func (m *live) lastFrame() string {
 }
 
 // tallest is the height of the tallest recently drawn frame.
-func (m *live) tallest() int {
-	tallest := 0
-	for _, h := range m.heights {
-		tallest = max(tallest, h)
-	}
-	return tallest
-}
+func (m *live) tallest() int { return slices.Max(m.heights[:]) }
 
 // print moves lines above the frame: one batch at a time, because commands run concurrently, and never more than fit above the frame,
 // because otherwise the terminal could not make room for them.

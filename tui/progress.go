@@ -21,19 +21,8 @@ func toastFact(e centurion.Event) fact {
 	if title := text.Clean(d.Title); title != "" && title != strings.Join(lines, " ") {
 		lines = append([]string{title}, lines...)
 	}
-	return fact{at: e.Time.Time, mark: "»", tone: toastTone(d.Variant), text: text.Dots(lines...)}
-}
-
-func toastTone(v toast.Variant) tone {
-	switch v {
-	case toast.Success:
-		return good
-	case toast.Warning:
-		return warn
-	case toast.Error:
-		return bad
-	}
-	return dim
+	tones := map[toast.Variant]tone{toast.Success: good, toast.Warning: warn, toast.Error: bad}
+	return fact{at: e.Time.Time, mark: "»", tone: cmp.Or(tones[d.Variant], dim), text: text.Dots(lines...)}
 }
 
 // toastSpan is how long the live view shows a toast.
@@ -51,12 +40,9 @@ func Progress(w io.Writer, all []progress.Snapshot, o ShowOptions) error {
 	p := page{theme: theme{o.Color}, w: o.Width}
 	p.line(p.theme.paint(dim, fmt.Sprintf("%4s  %7s  %7s  %7s  %8s  %7s", "STEP", "TODO", "RUNNING", "TOKENS", "COST", "ELAPSED")))
 	for _, s := range all {
-		done := "-"
-		if total := s.Todo.Total(); total > 0 {
-			done = fmt.Sprintf("%d/%d", s.Todo.Done, total)
-		}
+		done := text.If(s.Todo.Total() > 0, fmt.Sprintf("%d/%d", s.Todo.Done, s.Todo.Total()), "-")
 		p.line(fmt.Sprintf("%4d  %7s  %7d  %7s  %8s  %7s", s.Step, done, s.Running, text.Tokens(s.Tokens.Total()),
-			text.Cost(centurion.Usage{USD: s.Cost, Unpriced: s.Unpriced}), text.Span(time.Duration(s.ElapsedMS)*time.Millisecond)))
+			text.Cost(centurion.Usage{USD: s.Cost, Unpriced: s.Unpriced}), text.Span(text.Millis(s.ElapsedMS))))
 	}
 	return p.flush(w)
 }

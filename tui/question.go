@@ -50,26 +50,17 @@ func (d *dialog) question(t theme, w int) (title string, body, keys []string) {
 	a := d.ask
 	title = d.title(t, cmp.Or(d.who, "an agent")+" asks", w)
 	if a.Line != "" {
-		for _, l := range text.Wrap(text.Clean(fmt.Sprintf("%s, below %s", a.Address, a.Line)), w) {
-			body = append(body, t.paint(dim, l))
-		}
+		body = t.paintAll(dim, text.Wrap(text.Clean(fmt.Sprintf("%s, below %s", a.Address, a.Line)), w))
 	}
-	for _, l := range text.CleanLines(cmp.Or(a.Text, a.Title)) {
-		body = append(body, text.Wrap(l, w)...)
-	}
+	body = append(body, text.WrapLines(cmp.Or(a.Text, a.Title), w)...)
 	d.lead = len(body)
 	for i, o := range a.Choices() {
 		mark, c := " ", plain
 		if i+1 == d.choice && len(d.input.text) == 0 {
 			mark, c = "›", strong
 		}
-		for _, l := range text.Wrap(fmt.Sprintf("%s %d  %s", mark, i+1, text.Clean(o)), w) {
-			body = append(body, t.paint(c, l))
-		}
+		body = append(body, t.paintAll(c, text.Wrap(fmt.Sprintf("%s %d  %s", mark, i+1, text.Clean(o)), w))...)
 	}
-	hint := "enter sends it · esc: no answer"
-	if len(a.Choices()) > 0 {
-		hint = "↑ ↓, a number or your own words; enter sends it · esc: no answer"
-	}
+	hint := text.When(len(a.Choices()) > 0, "↑ ↓, a number or your own words; ") + "enter sends it · esc: no answer"
 	return title, body, []string{"› " + d.input.line(w-3), t.paint(dim, text.Fit(hint, w))}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"centurion"
 	"centurion/text"
@@ -12,7 +11,7 @@ import (
 
 // receipt is a line for one run of a check: time, result, grade, and which of several runs it is.
 func (p *page) receipt(r centurion.Receipt, run string, o ShowOptions) {
-	mark, c, how := "✓", good, text.Took(time.Duration(r.Millis)*time.Millisecond)
+	mark, c, how := "✓", good, text.Took(text.Millis(r.Millis))
 	switch {
 	case !r.Passed:
 		mark, c, how = "✗", bad, cmp.Or(text.Clean(r.Error), fmt.Sprintf("exit %d", r.ExitCode))
@@ -22,10 +21,7 @@ func (p *page) receipt(r centurion.Receipt, run string, o ShowOptions) {
 			mark, c = "?", warn
 		}
 	}
-	when := ""
-	if !r.Time.IsZero() {
-		when = r.Time.In(o.Now.Location()).Format("15:04:05") + " "
-	}
+	when := text.When(!r.Time.IsZero(), r.Time.In(o.Now.Location()).Format("15:04:05")+" ")
 	p.line(p.theme.paint(c, mark) + " " + text.Fit(when+text.Dots(how, run, checkedWhat(r))+" "+text.Escape(r.Command), p.w-2))
 }
 
@@ -40,10 +36,7 @@ func runOf(all []centurion.Receipt, i int) string {
 			at = n
 		}
 	}
-	if n < 2 {
-		return ""
-	}
-	return fmt.Sprintf("run %d of %d", at, n)
+	return text.When(n > 1, fmt.Sprintf("run %d of %d", at, n))
 }
 
 // checkedWhat describes the subject of a check: an item, the finished work at the end, or the mission's branch after a merge, when
@@ -60,10 +53,7 @@ func checkedWhat(r centurion.Receipt) string {
 
 // doubt describes the checks of a completed task if they prove too little.
 func (o ShowOptions) doubt(t centurion.Task) string {
-	if t.Status != centurion.TaskCompleted {
-		return ""
-	}
-	return o.Doubt[t.ID]
+	return text.When(t.Status == centurion.TaskCompleted, o.Doubt[t.ID])
 }
 
 // Doubts describes, by task, the newest receipts of its commands if they prove too little: unproven or flaky. The receipts are those of
@@ -77,17 +67,9 @@ func Doubts(receipts []centurion.Receipt) map[string]string {
 			continue
 		}
 		seen[of] = true
-		if unsure := doubtful(r); unsure != "" {
-			out[r.Task] = unsure
+		if r.Passed && r.Proof != "" && !r.Proof.Solid() {
+			out[r.Task] = text.Clean(string(r.Proof))
 		}
 	}
 	return out
-}
-
-// doubtful describes a passed check that proves too little.
-func doubtful(r centurion.Receipt) string {
-	if !r.Passed || r.Proof == "" || r.Proof.Solid() {
-		return ""
-	}
-	return text.Clean(string(r.Proof))
 }

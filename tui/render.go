@@ -35,23 +35,15 @@ func (f fact) lines(t theme, w int) []string {
 			}
 			out = append(out, head+t.paint(strong, l))
 		}
-		for _, l := range text.Wrap(f.detail, room) {
-			out = append(out, "  "+t.paint(dim, l))
-		}
-		return out
+		return append(out, prefixed("  ", t.paintAll(dim, text.Wrap(f.detail, room)))...)
 	}
 	if f.isSpeech() {
 		first, rest := wrapAfter(f.text, text.Width(f.who)+2, room)
 		out = append(out, prefix+head+t.paint(roleTone(f.agent), f.who)+"  "+first)
-		for _, l := range rest {
-			out = append(out, prefix+"  "+l)
-		}
 		for _, b := range f.body {
-			for _, l := range text.Wrap(b, room) {
-				out = append(out, prefix+"  "+l)
-			}
+			rest = append(rest, text.Wrap(b, room)...)
 		}
-		return out
+		return append(out, prefixed(prefix+"  ", rest)...)
 	}
 	if f.whole {
 		for _, l := range text.Wrap(f.text, room) {
@@ -123,9 +115,7 @@ func (f fact) block(t theme, w int) []string {
 	}
 	out := []string{prefix + t.paint(accent, "┌─ "+who) + title}
 	for _, b := range f.body {
-		for _, l := range text.Wrap(b, room) {
-			out = append(out, prefix+t.paint(accent, "│")+" "+l)
-		}
+		out = append(out, prefixed(prefix+t.paint(accent, "│")+" ", text.Wrap(b, room))...)
 	}
 	for i, l := range out {
 		out[i] = strings.TrimRight(l, " ")
@@ -135,15 +125,9 @@ func (f fact) block(t theme, w int) []string {
 
 // summary describes how the mission ended, its cost and the next command.
 func summary(b *Board, t theme) []string {
-	mark := map[centurion.MissionStatus]string{centurion.MissionCompleted: "✓", centurion.MissionFailed: "✗",
-		centurion.MissionPaused: "‖", centurion.MissionBlocked: "!", centurion.MissionCancelled: "−"}[b.Status]
-	if mark == "" {
-		mark = "·"
-	}
-	end := b.End
-	if end == nil {
-		end = &view.Fact{}
-	}
+	mark := cmp.Or(map[centurion.MissionStatus]string{centurion.MissionCompleted: "✓", centurion.MissionFailed: "✗",
+		centurion.MissionPaused: "‖", centurion.MissionBlocked: "!", centurion.MissionCancelled: "−"}[b.Status], "·")
+	end := cmp.Or(b.End, &view.Fact{})
 	u := b.Usage()
 	took := b.Elapsed(b.Last)
 	word := b.Status.Word(end.Evidence, end.Profile)
@@ -151,16 +135,10 @@ func summary(b *Board, t theme) []string {
 	if word != string(b.Status) {
 		tone = warn
 	}
-	head := t.paint(tone, mark+" "+word)
-	if took > 0 {
-		head += " after " + text.Took(took)
-	}
-	head += t.paint(dim, " · "+text.Dots(tokenText(u), text.Cost(u)))
-	out := []string{head}
+	out := []string{t.paint(tone, mark+" "+word) + text.When(took > 0, " after "+text.Took(took)) +
+		t.paint(dim, " · "+text.Dots(tokenText(u), text.Cost(u)))}
 	if end.Summary != "" && end.Summary != b.Commander.Said {
-		for _, l := range clip(strings.Split(end.Summary, "\n"), maxSaid) {
-			out = append(out, "  "+l)
-		}
+		out = append(out, prefixed("  ", clip(strings.Split(end.Summary, "\n"), maxSaid))...)
 	}
 	if b.Reason != "" && b.Status != centurion.MissionCompleted {
 		out = append(out, "  "+b.Reason)
@@ -180,32 +158,20 @@ func summary(b *Board, t theme) []string {
 
 func tokenText(u centurion.Usage) string {
 	tk := u.Tokens
-	var detail []string
-	if tk.Cache.Read > 0 {
-		detail = append(detail, text.Tokens(tk.Cache.Read)+" cached")
-	}
-	if tk.Reasoning > 0 {
-		detail = append(detail, text.Tokens(tk.Reasoning)+" reasoning")
-	}
-	s := text.Tokens(tk.Total()) + " tokens"
-	if len(detail) > 0 {
-		s += " (" + strings.Join(detail, ", ") + ")"
-	}
-	return s
+	detail := text.Filled(
+		text.When(tk.Cache.Read > 0, text.Tokens(tk.Cache.Read)+" cached"),
+		text.When(tk.Reasoning > 0, text.Tokens(tk.Reasoning)+" reasoning"),
+	)
+	return text.Tokens(tk.Total()) + " tokens" + text.When(len(detail) > 0, " ("+strings.Join(detail, ", ")+")")
 }
 
 func todoText(t event.TodoCounts) string {
 	if t.Total() == 0 {
 		return ""
 	}
-	s := fmt.Sprintf("%d of %s done", t.Done, centurion.Count(t.Total(), "item"))
-	if t.Blocked > 0 {
-		s += fmt.Sprintf(", %d blocked", t.Blocked)
-	}
-	if t.Cancelled > 0 {
-		s += fmt.Sprintf(", %d cancelled", t.Cancelled)
-	}
-	return s
+	return fmt.Sprintf("%d of %s done", t.Done, centurion.Count(t.Total(), "item")) +
+		text.When(t.Blocked > 0, fmt.Sprintf(", %d blocked", t.Blocked)) +
+		text.When(t.Cancelled > 0, fmt.Sprintf(", %d cancelled", t.Cancelled))
 }
 
 // proofText describes how many items are proven, and which of them only by a review.
@@ -240,13 +206,10 @@ func provenWords(e *view.Fact) string {
 		name  string
 		items []string
 	}{{"unproven", e.Unproven}, {"flaky", e.Flaky}} {
-		var told []string
-		for _, id := range doubt.items {
-			if by := e.Reviewed[id].String(); by != "" {
-				id += " (reviewed by agent " + text.Clean(by) + ")"
-			}
-			told = append(told, id)
-		}
+		told := text.Each(doubt.items, func(id string) string {
+			by := e.Reviewed[id].String()
+			return id + text.When(by != "", " (reviewed by agent "+text.Clean(by)+")")
+		})
 		if len(told) > 0 {
 			words = append(words, doubt.name+": "+strings.Join(told, " "))
 		}
@@ -267,24 +230,15 @@ func taskText(tasks map[string]int, b *Board) string {
 	}
 	total := 0
 	var parts []string
-	known := map[string]bool{}
-	for _, s := range centurion.TaskStatuses {
-		known[string(s)] = true
-		if n := tasks[string(s)]; n > 0 {
+	known := text.Each(centurion.TaskStatuses, func(s centurion.TaskStatus) string { return string(s) })
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(tasks)), func(s string) bool { return slices.Contains(known, s) })
+	for _, s := range slices.Concat(known, others) {
+		if n := tasks[s]; n > 0 {
 			total += n
-			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+			parts = append(parts, fmt.Sprintf("%d %s", n, text.Clean(s)))
 		}
 	}
-	for _, s := range slices.Sorted(maps.Keys(tasks)) {
-		if !known[s] && tasks[s] > 0 {
-			total += tasks[s]
-			parts = append(parts, fmt.Sprintf("%d %s", tasks[s], text.Clean(s)))
-		}
-	}
-	if total == 0 {
-		return ""
-	}
-	return centurion.Count(total, "task") + ": " + strings.Join(parts, ", ")
+	return text.When(total > 0, centurion.Count(total, "task")+": "+strings.Join(parts, ", "))
 }
 
 func nextStep(b *Board) string {
@@ -293,22 +247,13 @@ func nextStep(b *Board) string {
 		return answerFirst(b.Asks) + "centurion resume " + b.ID
 	case centurion.MissionFailed:
 		return fmt.Sprintf("centurion show %s, then centurion resume %s", b.ID, b.ID)
-	case centurion.MissionCompleted:
-		if b.Unmerged {
-			return "centurion merge " + b.ID
-		}
 	}
-	return ""
+	return text.When(b.Status == centurion.MissionCompleted && b.Unmerged, "centurion merge "+b.ID)
 }
 
 // answerFirst is the advice before resuming a mission with open questions.
 func answerFirst(asks []*Ask) string {
-	var open []*Ask
-	for _, a := range asks {
-		if a.Type == "question" {
-			open = append(open, a)
-		}
-	}
+	open := slices.DeleteFunc(slices.Clone(asks), func(a *Ask) bool { return a.Type != "question" })
 	switch len(open) {
 	case 0:
 		return ""

@@ -49,6 +49,13 @@ type page struct {
 
 func (p *page) line(s string) { p.WriteString(strings.TrimRight(s, " ") + "\n") }
 
+// lines writes a text whole, indented.
+func (p *page) lines(s string) {
+	for _, l := range text.WrapLines(s, p.w-2) {
+		p.line("  " + l)
+	}
+}
+
 func (p *page) flush(w io.Writer) error {
 	if _, err := io.WriteString(w, p.String()); err != nil {
 		return outputError(err)
@@ -71,10 +78,7 @@ func Missions(w io.Writer, missions []centurion.Mission, o ShowOptions) error {
 		if o.NeedsYou[m.ID] {
 			state, tone = needsYou, warn
 		}
-		level := ""
-		if m.Level > 0 {
-			level = fmt.Sprintf("L%d", m.Level)
-		}
+		level := text.When(m.Level > 0, fmt.Sprintf("L%d", m.Level))
 		facts := text.Dots(level, text.Tokens(m.Usage.Tokens.Total())+" tok", text.Cost(m.Usage), text.Span(o.Now.Sub(m.Updated.Time))+" ago")
 		left := m.ID + "  " + p.theme.paint(tone, state) + "  "
 		room := o.Width - text.Width(m.ID) - 13 - text.Width(facts) - 2
@@ -165,33 +169,13 @@ func (p *page) group(g toast.Group, o ShowOptions) {
 }
 
 func (p *page) task(t centurion.Task, mark string, o ShowOptions) {
-	var after []string
-	if d := o.doubt(t); d != "" {
-		after = append(after, d)
-	}
-	if t.Attempt > 1 {
-		after = append(after, fmt.Sprintf("attempt %d", t.Attempt))
-	}
-	after = append(after, shortName(t)...)
-	if t.Reason != "" {
-		after = append(after, text.Clean(t.Reason))
-	}
-	if t.Error != nil && t.Status.Ended() {
-		after = append(after, view.Words(string(t.Error.Kind))+": "+withHint(t.Error.Message, t.Error.Hint))
-	}
-	if t.Status.Ended() {
-		after = append(after, text.Cost(t.Usage))
-	}
-	if o.IDs {
-		after = append(after, t.ID)
-	}
+	failed := text.When(t.Status.Ended(), errorWords(t.Error))
+	detail := text.Dots(o.doubt(t), attemptWords(t), shortName(t), text.Clean(t.Reason), failed,
+		text.When(t.Status.Ended(), text.Cost(t.Usage)), text.When(o.IDs, t.ID))
+	detail = text.When(detail != "", " · "+detail)
 	tail := fmt.Sprintf(" (%s) - %s", p.theme.paint(roleTone(t.Agent), text.Clean(t.Agent)), text.Span(taskTime(t, o.Now)))
 	if toast.IsNew(t, o.Now) {
 		tail += p.theme.paint(good, " ← NEW")
-	}
-	detail := ""
-	if s := text.Dots(after...); s != "" {
-		detail = " · " + s
 	}
 	room := max(10, o.Width-text.Width(mark)-1-text.Width(tail)-text.Width(detail), min(o.Width/3, o.Width-text.Width(mark)-1-text.Width(tail)))
 	line := mark + " " + text.Fit(text.Clean(t.Title), room) + tail
@@ -205,17 +189,23 @@ func (p *page) task(t centurion.Task, mark string, o ShowOptions) {
 }
 
 // shortName is the name of a task, if it is not its id.
-func shortName(t centurion.Task) []string {
-	if name := t.Name(); name != t.ID {
-		return []string{text.Clean(name)}
+func shortName(t centurion.Task) string { return text.When(t.Name() != t.ID, text.Clean(t.Name())) }
+
+func attemptWords(t centurion.Task) string {
+	return text.When(t.Attempt > 1, fmt.Sprintf("attempt %d", t.Attempt))
+}
+
+func errorWords(e *centurion.TaskError) string {
+	if e == nil {
+		return ""
 	}
-	return nil
+	return view.Words(string(e.Kind)) + ": " + withHint(e.Message, e.Hint)
 }
 
 // taskTime is the working time of an ended task, if known, without pauses of its mission. For any other task it is its age.
 func taskTime(t centurion.Task, now time.Time) time.Duration {
 	if t.Status.Ended() && t.ElapsedMS > 0 {
-		return time.Duration(t.ElapsedMS) * time.Millisecond
+		return text.Millis(t.ElapsedMS)
 	}
 	return toast.Age(t, now)
 }
@@ -267,13 +257,11 @@ func Show(w io.Writer, s Shown, o ShowOptions) error {
 	}
 	if len(s.Tasks) > 0 {
 		p.line("")
-		var b strings.Builder
 		o := o
 		o.whole = true
-		if err := Tasks(&b, s.Tasks, o); err != nil {
+		if err := Tasks(&p, s.Tasks, o); err != nil {
 			return err
 		}
-		p.WriteString(b.String())
 	}
 	if len(s.Receipts) > 0 {
 		p.line("")
@@ -289,10 +277,7 @@ func Show(w io.Writer, s Shown, o ShowOptions) error {
 
 // spentTime is the working time, or "" if it is unknown.
 func spentTime(s centurion.Spent) string {
-	if s.ElapsedMS == 0 {
-		return ""
-	}
-	return text.Took(time.Duration(s.ElapsedMS) * time.Millisecond)
+	return text.When(s.ElapsedMS != 0, text.Took(text.Millis(s.ElapsedMS)))
 }
 
 // changed shows the model of a session that uses another one than its own.
@@ -343,23 +328,12 @@ func (p *page) mission(m *centurion.Mission, o ShowOptions) {
 	p.field("base", baseWords(m.Base))
 	p.field("merged", mergedWords(m))
 	p.field("model", text.Clean(m.Options.Model))
-	level := ""
-	if m.Level > 0 {
-		level = fmt.Sprintf("level %d", m.Level)
-		if from := levelFrom(m.LevelFrom); from != "" {
-			level += ", " + from
-		}
-	}
+	from := levelFrom(m.LevelFrom)
+	level := text.When(m.Level > 0, fmt.Sprintf("level %d", m.Level)+text.When(from != "", ", "+from))
 	if m.Status.Ended() {
-		defer func() { // at the end, because it matters most
-			for _, l := range text.CleanLines(m.Summary) {
-				for _, l := range text.Wrap(l, o.Width-2) {
-					p.line("  " + l)
-				}
-			}
-		}()
+		defer p.lines(m.Summary) // at the end, because it matters most
 	}
-	p.field("run", text.Dots(level, text.Span(time.Duration(m.ElapsedMS)*time.Millisecond), centurion.Count(m.Rounds, "round")))
+	p.field("run", text.Dots(level, text.Span(text.Millis(m.ElapsedMS)), centurion.Count(m.Rounds, "round")))
 	p.field("usage", text.Dots(tokenText(m.Usage), text.Cost(m.Usage)))
 	if m.Verified+m.Unverified > 0 {
 		p.field("items", provenWords(&view.Fact{Verified: m.Verified, Unverified: m.Unverified, Unproven: text.CleanLines(strings.Join(m.Unproven, "\n")),
@@ -386,40 +360,19 @@ func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
 		c = warn
 	}
 	p.line(p.theme.paint(c, mark) + " " + p.theme.paint(strong, text.Fit(text.Clean(t.Title), o.Width-2)))
-	attempt := ""
-	if t.Attempt > 1 {
-		attempt = fmt.Sprintf("attempt %d", t.Attempt)
-	}
-	p.field("task", text.Dots(append(shortName(*t), t.ID, string(t.Status), o.doubt(*t), attempt, text.Clean(t.Reason))...))
+	p.field("task", text.Dots(shortName(*t), t.ID, string(t.Status), o.doubt(*t), attemptWords(*t), text.Clean(t.Reason)))
 	p.field("agent", text.Dots(text.Clean(t.Agent), t.Session))
 	p.field("resumes", text.Clean(t.Resumes))
 	p.field("usage", text.Dots(tokenText(t.Usage), text.Cost(t.Usage)))
 	p.field("budget", text.Dots(taskBudget(t)...))
-	files := make([]string, len(t.Files))
-	for i, f := range t.Files {
-		files[i] = text.Clean(f)
-	}
-	p.field("files", strings.Join(files, " "))
-	p.field("outside", outsideWords(t))
+	p.field("files", strings.Join(text.Each(t.Files, text.Clean), " "))
+	// Files that the plan does not give to the task's item.
+	p.field("outside", text.When(len(t.Outside) > 0, "its item's files: "+text.Clean(strings.Join(t.Outside, ", "))))
 	if c := t.Checkout; c != nil {
 		p.field("works in", text.Clean(c.Dir))
 	}
 	p.field("landed", landedWords(t))
 	p.aside(t.Aside)
-	if t.Error != nil {
-		p.field("error", view.Words(string(t.Error.Kind))+": "+withHint(t.Error.Message, t.Error.Hint))
-	}
-	for _, l := range text.CleanLines(t.Result) {
-		for _, l := range text.Wrap(l, o.Width-2) {
-			p.line("  " + l)
-		}
-	}
-}
-
-// outsideWords names the files that a task has changed outside its item's plan.
-func outsideWords(t *centurion.Task) string {
-	if len(t.Outside) == 0 {
-		return ""
-	}
-	return "its item's files: " + text.Clean(strings.Join(t.Outside, ", "))
+	p.field("error", errorWords(t.Error))
+	p.lines(t.Result)
 }

@@ -84,10 +84,7 @@ func fenced(in, line string) string {
 }
 
 func (p *page) tool(part centurion.Part, o ShowOptions) {
-	st := part.State
-	if st == nil {
-		st = &centurion.ToolState{Status: centurion.ToolPending}
-	}
+	st := cmp.Or(part.State, &centurion.ToolState{Status: centurion.ToolPending})
 	f := fact{mark: "·", tone: dim, agent: "", who: text.Clean(part.Tool),
 		text: cmp.Or(text.Clean(st.Title), view.ToolSubject(part.Tool, st.Input)), foot: string(st.Status)}
 	out, failed := st.Result()
@@ -111,9 +108,7 @@ func (p *page) tool(part centurion.Part, o ShowOptions) {
 	if part.Tool == "ask_user" && !st.Ended() {
 		f.tone, f.foot = warn, "waits for your answer"
 	}
-	if st.Time.End > 0 {
-		f.foot += " " + text.Took(time.Duration(st.Time.End-st.Time.Start)*time.Millisecond)
-	}
+	f.foot += text.When(st.Time.End > 0, " "+text.Took(text.Millis(st.Time.End-st.Time.Start)))
 	for _, l := range f.block(p.theme, o.Width-2) {
 		p.line("  " + l)
 	}

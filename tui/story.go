@@ -81,11 +81,8 @@ func (s *story) mission(e centurion.Event, p view.Fact) []fact {
 	b := s.board
 	switch e.Type {
 	case centurion.EventMissionStarted:
-		facts := []fact{{mark: "◆", tone: commander, text: cmp.Or(b.Goal, "mission"), detail: text.Dots(b.ID, b.Directory, b.Branch)}}
-		if n := text.Clean(p.Note); n != "" {
-			facts = append(facts, fact{mark: "·", tone: dim, text: n, whole: true})
-		}
-		return facts
+		started := fact{mark: "◆", tone: commander, text: cmp.Or(b.Goal, "mission"), detail: text.Dots(b.ID, b.Directory, b.Branch)}
+		return append([]fact{started}, note(p)...)
 	case centurion.EventMissionResumed:
 		return []fact{{mark: "◆", tone: commander, text: "resumed: " + cmp.Or(b.Goal, "mission"), detail: text.Dots(b.ID, b.Directory)}}
 	case centurion.EventBudgetExceeded:
@@ -100,11 +97,9 @@ func (s *story) mission(e centurion.Event, p view.Fact) []fact {
 			s.level = p.Level
 			facts = append(facts, fact{mark: "·", tone: dim, text: fmt.Sprintf("level %d", p.Level), detail: text.Dots(levelText(p.Level), levelFrom(p.LevelFrom))})
 		}
-		if n := text.Clean(p.Note); n != "" {
-			facts = append(facts, fact{mark: "·", tone: dim, text: n, whole: true})
-		}
+		facts = append(facts, note(p)...)
 		if p.Countdown != nil && *p.Countdown > 0 {
-			facts = append(facts, fact{mark: "·", tone: dim, text: "continues in " + text.Span(time.Duration(*p.Countdown)*time.Millisecond), quiet: true})
+			facts = append(facts, fact{mark: "·", tone: dim, text: "continues in " + text.Span(text.Millis(*p.Countdown)), quiet: true})
 		}
 		return facts
 	}
@@ -113,15 +108,15 @@ func (s *story) mission(e centurion.Event, p view.Fact) []fact {
 
 // baseText describes the base of a mission's work: "HEAD 1a2b3c4 with 3 uncommitted files".
 func baseText(b centurion.Base) string {
-	head := b.Head
-	if len(head) > 7 {
-		head = head[:7]
+	return text.Clean(text.If(b.Head == "", "no commit yet", fmt.Sprintf("HEAD %.7s", b.Head)) + b.Uncommitted())
+}
+
+// note is what a fact about a mission adds in words, if it does.
+func note(p view.Fact) []fact {
+	if n := text.Clean(p.Note); n != "" {
+		return []fact{{mark: "·", tone: dim, text: n, whole: true}}
 	}
-	said := "HEAD " + head
-	if head == "" {
-		said = "no commit yet"
-	}
-	return text.Clean(said + b.Uncommitted())
+	return nil
 }
 
 // budgetText describes which limit was reached.
@@ -134,25 +129,15 @@ func budgetText(p view.Fact) string {
 
 // levelFrom describes the source of a level that is not the Commander's own assessment.
 func levelFrom(from string) string {
-	switch from {
-	case centurion.LevelByPerson:
-		return "set"
-	case centurion.LevelInferred:
-		return "inferred"
-	}
-	return ""
+	return map[string]string{centurion.LevelByPerson: "set", centurion.LevelInferred: "inferred"}[from]
 }
 
 func levelText(level int) string {
-	switch level {
-	case 1:
-		return "one step: the Commander does it itself"
-	case 2:
-		return "a few independent items"
-	case 3:
-		return "planned first, workers in waves, reviewed last"
-	}
-	return ""
+	return map[int]string{
+		1: "one step: the Commander does it itself",
+		2: "a few independent items",
+		3: "planned first, workers in waves, reviewed last",
+	}[level]
 }
 
 // plan shows a new or changed plan by its waves.
@@ -167,14 +152,9 @@ func (s *story) plan(p view.Fact) []fact {
 	var body []string
 	for i, wave := range waves {
 		for _, it := range wave {
-			line := fmt.Sprintf("%d  %s %s", i+1, text.Clean(it.ID), text.Clean(it.Title))
-			if it.Agent != "" {
-				line += " @" + text.Clean(it.Agent)
-			}
-			if len(it.After) > 0 {
-				line += "  after " + text.Clean(strings.Join(it.After, ", "))
-			}
-			body = append(body, line)
+			body = append(body, fmt.Sprintf("%d  %s %s", i+1, text.Clean(it.ID), text.Clean(it.Title))+
+				text.When(it.Agent != "", " @"+text.Clean(it.Agent))+
+				text.When(len(it.After) > 0, "  after "+text.Clean(strings.Join(it.After, ", "))))
 		}
 	}
 	return []fact{{mark: "▤", tone: commander, text: cmp.Or(text.Clean(p.Title), "the plan"), body: body,
@@ -203,17 +183,12 @@ func (s *story) task(e centurion.Event, p view.Fact) []fact {
 	case centurion.EventTaskWaiting:
 		f.text, f.detail, f.quiet = "waits", why(t), true
 	case centurion.EventTaskStarted:
-		f.mark, f.text, f.detail = "▸", "started", t.Title
-		if t.Attempt > 1 {
-			f.detail = text.Dots(t.Title, fmt.Sprintf("attempt %d", t.Attempt))
-		}
+		f.mark, f.text, f.detail = "▸", "started", text.Dots(t.Title, attemptWords(t.Task))
 	case centurion.EventTaskVerifying:
 		f.text, f.detail, f.quiet = "being checked", t.Title, true
 	case centurion.EventTaskRetrying:
 		f.mark, f.tone, f.text, f.detail = "↻", warn, "tries again", why(t)
-		if p.WaitMS > 0 {
-			f.text += " in " + text.Took(p.Wait())
-		}
+		f.text += text.When(p.WaitMS > 0, " in "+text.Took(p.Wait()))
 	case centurion.EventTaskCompleted, centurion.EventTaskFailed, centurion.EventTaskCancelled, centurion.EventTaskBlocked:
 		s.taskEnd(&f, t, p)
 	default:
@@ -230,18 +205,9 @@ func (s *story) taskEnd(f *fact, t *Task, p view.Fact) {
 	}
 	verb := map[centurion.TaskStatus]string{centurion.TaskCompleted: "done", centurion.TaskFailed: "failed",
 		centurion.TaskCancelled: "cancelled", centurion.TaskBlocked: "blocked"}[t.Status]
-	age := ""
-	if !t.Started.IsZero() {
-		age = " " + text.Span(toast.Age(t.Task, t.Ended.Time))
-	}
-	files := ""
-	if len(t.Files) > 0 {
-		files = centurion.Count(len(t.Files), "file")
-	}
-	cost := ""
-	if t.Usage != (centurion.Usage{}) {
-		cost = text.Cost(t.Usage)
-	}
+	age := text.When(!t.Started.IsZero(), " "+text.Span(toast.Age(t.Task, t.Ended.Time)))
+	files := text.When(len(t.Files) > 0, centurion.Count(len(t.Files), "file"))
+	cost := text.When(t.Usage != (centurion.Usage{}), text.Cost(t.Usage))
 	f.foot = text.Dots(verb+age, cost, files, why(t))
 }
 
@@ -278,10 +244,7 @@ func (s *story) session(e centurion.Event, p view.Fact) []fact {
 				s.began = true
 				return nil
 			}
-			who := "you"
-			if !root {
-				who = strings.TrimSpace("you to " + s.who(e))
-			}
+			who := text.If(root, "you", strings.TrimSpace("you to "+s.who(e)))
 			return []fact{{mark: "›", tone: strong, who: who, text: t}}
 		}
 	case centurion.EventToolCompleted:
@@ -340,19 +303,8 @@ func (s *story) name(session, task string) string {
 	return agent
 }
 
-func (*story) cleanAll(in []string) []string {
-	out := make([]string, 0, len(in))
-	for _, s := range in {
-		out = append(out, text.Clean(s))
-	}
-	return out
-}
-
 // mergeDetail describes the target and size of a merge. The mission's own branch is not named.
 func mergeDetail(p view.Fact) string {
-	branch := ""
-	if p.Person {
-		branch = text.Clean(p.Branch)
-	}
+	branch := text.When(p.Person, text.Clean(p.Branch))
 	return text.Dots(branch, shortCommit(text.Clean(p.Commit)), centurion.Count(cmp.Or(p.Changed, len(p.Files)), "file"))
 }

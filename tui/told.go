@@ -3,7 +3,6 @@ package tui
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,9 +18,7 @@ const maxChanged = 20
 func changedFiles(tasks []centurion.Task) string {
 	var all []string
 	for _, t := range tasks {
-		for _, f := range t.Files {
-			all = append(all, text.Clean(f))
-		}
+		all = append(all, text.Each(t.Files, text.Clean)...)
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
@@ -63,17 +60,10 @@ func askedBy(tool string, input json.RawMessage) string {
 	said := ""
 	switch tool {
 	case "ask_user":
-		said = in.Question
-		if len(in.Choices) > 0 {
-			said += " (" + strings.Join(in.Choices, ", ") + ")"
-		}
-		if said != "" {
-			said = "question: " + said
-		}
+		said = in.Question + text.When(len(in.Choices) > 0, " ("+strings.Join(in.Choices, ", ")+")")
+		said = text.When(said != "", "question: "+said)
 	case "sub_agent", "delegate_task":
-		if in.Prompt != "" {
-			said = "prompt: " + in.Prompt
-		}
+		said = text.When(in.Prompt != "", "prompt: "+in.Prompt)
 	}
 	return strings.Join(strings.Fields(text.Clean(centurion.Clip(said, 1000))), " ")
 }
@@ -85,29 +75,13 @@ func branched(typ centurion.EventType, data json.RawMessage) string {
 		return fmt.Sprintf("is a copy of %s up to %s: %s", text.Clean(v.Session), text.Clean(v.Message), centurion.Count(v.Messages, "message"))
 	}
 	v := decoded[event.RewoundData](data)
-	said := fmt.Sprintf("rewound to %s, %s left as a branch", text.Clean(v.To), centurion.Count(v.Undone, "message"))
-	if v.Mark != "" {
-		said += ", under " + text.Clean(v.Mark)
-	}
-	return said
+	return fmt.Sprintf("rewound to %s, %s left as a branch", text.Clean(v.To), centurion.Count(v.Undone, "message")) +
+		text.When(v.Mark != "", ", under "+text.Clean(v.Mark))
 }
 
-// escapes matches characters that JSON writes differently than people.
-var escapes = regexp.MustCompile(`\\(?:u00(?:3[cCeE]|26)|.)`)
-
-// plainJSON writes <, > and & in JSON unescaped.
+// plainJSON writes <, > and & in JSON unescaped. An escaped backslash is kept, so that its second half begins no escape.
 func plainJSON(b []byte) string {
-	return string(escapes.ReplaceAllFunc(b, func(e []byte) []byte {
-		switch strings.ToLower(string(e)) {
-		case `\u003c`:
-			return []byte("<")
-		case `\u003e`:
-			return []byte(">")
-		case `\u0026`:
-			return []byte("&")
-		}
-		return e
-	}))
+	return strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003C`, "<", `\u003e`, ">", `\u003E`, ">", `\u0026`, "&").Replace(string(b))
 }
 
 // askedLines is the complete question of an ask_user call, with each choice on its own line; nil for other calls.
@@ -119,10 +93,7 @@ func askedLines(tool string, input json.RawMessage, w int) []string {
 	if tool != "ask_user" || json.Unmarshal(input, &in) != nil || in.Question == "" {
 		return nil
 	}
-	var out []string
-	for _, l := range text.CleanLines("question: " + in.Question) {
-		out = append(out, text.Wrap(l, w)...)
-	}
+	out := text.WrapLines("question: "+in.Question, w)
 	for i, c := range in.Choices {
 		out = append(out, text.Wrap(fmt.Sprintf("%d  %s", i+1, strings.Join(strings.Fields(text.Clean(c)), " ")), w)...)
 	}

@@ -100,13 +100,8 @@ func (t tree) draw(p *page, found []*centurion.Message, lead string) {
 }
 
 func (t tree) message(p *page, m *centurion.Message, lead string) {
-	tail := ""
-	if names := t.marks[m.ID]; len(names) > 0 {
-		tail += "  [" + strings.Join(names, ", ") + "]"
-	}
-	if m.ID == t.b.Leaf {
-		tail += "  ◀ here"
-	}
+	names := t.marks[m.ID]
+	tail := text.When(len(names) > 0, "  ["+strings.Join(names, ", ")+"]") + text.When(m.ID == t.b.Leaf, "  ◀ here")
 	left := lead + m.ID + " " + text.Pad(speaker(m), t.who) + "  "
 	room := max(10, p.w-text.Width(left)-text.Width(tail))
 	words := text.Fit(MessageWords(*m, room), room)

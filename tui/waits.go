@@ -58,9 +58,5 @@ func (w *Waits) tell(facts []fact) {
 		return
 	}
 	f := facts[len(facts)-1]
-	said := f.text
-	if f.who != "" {
-		said = f.who + " " + said
-	}
-	w.say(text.Dots(said, f.detail))
+	w.say(text.Dots(strings.TrimSpace(f.who+" "+f.text), f.detail))
 }

@@ -15,6 +15,7 @@ import (
 	"centurion"
 	"centurion/config"
 	"centurion/orchestrator"
+	"centurion/text"
 	"centurion/workspace"
 )
 
@@ -99,14 +100,8 @@ func bareError(err error) string {
 // similarFile offers the nearest name in the directory of a file that is not there.
 func similarFile(p string) string {
 	entries, _ := os.ReadDir(filepath.Dir(p)) // without any there is nothing to offer
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	if near := centurion.Nearest(filepath.Base(p), names); near != "" {
-		return "did you mean " + filepath.Join(filepath.Dir(p), near) + "?"
-	}
-	return "paths are relative to the current directory"
+	near := centurion.Nearest(filepath.Base(p), text.Each(entries, fs.DirEntry.Name))
+	return text.If(near != "", "did you mean "+filepath.Join(filepath.Dir(p), near)+"?", "paths are relative to the current directory")
 }
 
 // projectPath is the path of a file as agents see it: relative to the project with slashes, else absolute.
@@ -129,10 +124,8 @@ func (a Attached) CheckTakenBy(r config.Resolved, cfg *config.Config) error {
 		if r.Media.Takes(f.Mime) {
 			continue
 		}
-		hint := "if it does, set " + orchestrator.MediaKey(r.Model)
-		if others := cfg.ModelsTaking(f.Mime, namedModels); len(others) > 0 {
-			hint = "take one that does: --model " + strings.Join(others, ", ")
-		}
+		others := cfg.ModelsTaking(f.Mime, namedModels)
+		hint := text.If(len(others) > 0, "take one that does: --model "+strings.Join(others, ", "), "if it does, set "+orchestrator.MediaKey(r.Model))
 		return &centurion.Error{Op: "attach " + cmp.Or(f.Path, f.Name), Kind: centurion.KindUsage, Msg: fmt.Sprintf("the model %s takes no %s", r.Model, KindOf(f)), Hint: hint}
 	}
 	return nil
@@ -140,24 +133,15 @@ func (a Attached) CheckTakenBy(r config.Resolved, cfg *config.Config) error {
 
 // KindOf names the kind of a file.
 func KindOf(f centurion.File) string {
-	if f.Mime == centurion.MimePDF {
-		return "PDF files"
-	}
-	return "images"
+	return text.If(f.Mime == centurion.MimePDF, "PDF files", "images")
 }
 
 // namedModels is how many models an error names that would take a file.
 const namedModels = 4
 
 // FileTypes names the types of file that a model takes.
-func FileTypes(m centurion.Media) (out []string) {
-	if m.Image {
-		out = append(out, "images")
-	}
-	if m.PDF {
-		out = append(out, "PDF")
-	}
-	return out
+func FileTypes(m centurion.Media) []string {
+	return text.Filled(text.When(m.Image, "images"), text.When(m.PDF, "PDF"))
 }
 
 // MaxSize bounds a goal, in bytes: it is sent with every request.

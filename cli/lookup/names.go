@@ -2,6 +2,7 @@
 package lookup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -101,10 +102,7 @@ func Work(ctx context.Context, api server.API, typed string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if s.Metadata.Task != "" {
-			return s.Metadata.Task, nil
-		}
-		return s.Metadata.Mission, nil
+		return cmp.Or(s.Metadata.Task, s.Metadata.Mission), nil
 	}
 	m, err := api.Mission(ctx, "")
 	if err != nil {

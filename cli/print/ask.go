@@ -19,40 +19,26 @@ func Ask(w io.Writer, a store.Ask) error {
 	if a.Type == store.AskQuestion || a.Type == lookup.BlockedMission {
 		title = text.EscapeWords(cmp.Or(a.Title, a.Text))
 	}
-	if _, err := fmt.Fprintf(w, "%s  %s  %s  %s\n", a.ID, a.Type, a.Permission, title); err != nil {
-		return err
-	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s  %s  %s\n", a.ID, a.Type, a.Permission, title)
 	if a.Address != "" && (a.Line != "" || a.Type == store.AskQuestion) {
-		from := a.Agent + " " + a.Address
-		if a.Line != "" {
-			from += ", below " + a.Line
-		}
-		if a.Task != "" {
-			from += ", task " + a.Task
-		}
-		if _, err := fmt.Fprintf(w, "    from %s\n", text.Escape(from)); err != nil {
-			return err
-		}
+		from := a.Agent + " " + a.Address + text.When(a.Line != "", ", below "+a.Line) + text.When(a.Task != "", ", task "+a.Task)
+		fmt.Fprintf(&b, "    from %s\n", text.Escape(from))
 	}
-	if a.Type == store.AskPermission {
+	switch a.Type {
+	case store.AskPermission:
 		for _, l := range [][2]string{{"why", text.EscapeWords(a.Text)}, {"always allows", whatAlways(a)}} {
-			if l[1] == "" {
-				continue
-			}
-			if _, err := fmt.Fprintf(w, "    %s: %s\n", l[0], l[1]); err != nil {
-				return err
+			if l[1] != "" {
+				fmt.Fprintf(&b, "    %s: %s\n", l[0], l[1])
 			}
 		}
-	}
-	if a.Type != store.AskQuestion {
-		return nil
-	}
-	for i, o := range a.Options {
-		if _, err := fmt.Fprintf(w, "    %d  %s\n", i+1, text.EscapeWords(o)); err != nil {
-			return err
+	case store.AskQuestion:
+		for i, o := range a.Options {
+			fmt.Fprintf(&b, "    %d  %s\n", i+1, text.EscapeWords(o))
 		}
 	}
-	return nil
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // whatAlways says what the answer "always" would allow, and for whom; it is empty where that adds nothing.
@@ -69,10 +55,7 @@ func Approved(a store.Ask, found bool, how string) string {
 		return "approved " + how
 	}
 	what := whatAlways(a)
-	if what == "" {
-		return "approved once: there is nothing in it that could be allowed for always"
-	}
-	return "approved always: " + what + ", until it ends"
+	return text.If(what == "", "approved once: there is nothing in it that could be allowed for always", "approved always: "+what+", until it ends")
 }
 
 // HowToAnswer names the commands that answer what waits.
@@ -85,15 +68,8 @@ func HowToAnswer(all []store.Ask) string {
 			how = append(how, x.say)
 		}
 	}
-	said := ""
-	if len(how) > 0 {
-		said = "Answer with: " + strings.Join(how, ", ")
-	}
-	if !slices.ContainsFunc(all, func(a store.Ask) bool { return a.Type == lookup.BlockedMission }) {
-		return said
-	}
-	if said != "" {
-		said += "\n"
-	}
-	return said + `A blocked mission: send it what it needs (centurion send ID "TEXT"), then continue it: centurion resume ID`
+	blocked := slices.ContainsFunc(all, func(a store.Ask) bool { return a.Type == lookup.BlockedMission })
+	return strings.Join(text.Filled(
+		text.When(len(how) > 0, "Answer with: "+strings.Join(how, ", ")),
+		text.When(blocked, `A blocked mission: send it what it needs (centurion send ID "TEXT"), then continue it: centurion resume ID`)), "\n")
 }

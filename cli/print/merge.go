@@ -24,10 +24,7 @@ func Merged(w io.Writer, got takeover.MergeReport) error {
 		_, err := fmt.Fprintln(w, "nothing was changed: this is what a merge would do")
 		return err
 	}
-	undo := "centurion undo " + got.Mission
-	if got.Running {
-		undo = "centurion pause " + got.Mission + " && " + undo
-	}
+	undo := text.When(got.Running, "centurion pause "+got.Mission+" && ") + "centurion undo " + got.Mission
 	_, err := fmt.Fprintf(w, "merged into %s: %s → %s\nundo: %s\n", text.Clean(where(got.Branch)), commitName(got.Before), commitName(got.After), undo)
 	return err
 }
@@ -66,23 +63,13 @@ func outsideLine(items []takeover.MergedItem) string {
 	by, of := map[string][]string{}, map[string]bool{}
 	for _, it := range items {
 		for _, f := range it.Outside {
-			if !slices.Contains(by[f], it.Item) {
-				by[f] = append(by[f], it.Item)
-			}
+			by[f] = text.Union(by[f], it.Item)
 			of[it.Item] = true
 		}
 	}
-	var files []string
-	for _, f := range slices.Sorted(maps.Keys(by)) {
-		files = append(files, fmt.Sprintf("%s (%s)", f, strings.Join(by[f], ", ")))
-	}
-	switch len(of) {
-	case 0:
-		return ""
-	case 1:
-		return "outside its item's files: " + text.Clean(strings.Join(files, ", ")) + "\n"
-	}
-	return "outside their items' files: " + text.Clean(strings.Join(files, ", ")) + "\n"
+	files := text.Each(slices.Sorted(maps.Keys(by)), func(f string) string { return fmt.Sprintf("%s (%s)", f, strings.Join(by[f], ", ")) })
+	whose := text.If(len(of) == 1, "its item's", "their items'")
+	return text.When(len(of) > 0, "outside "+whose+" files: "+text.Clean(strings.Join(files, ", "))+"\n")
 }
 
 // proofWords says what the proof of an item is worth, and which review has passed where it is worth little.
@@ -106,20 +93,10 @@ func proofWords(it takeover.MergedItem) string {
 }
 
 // where names the person's branch.
-func where(branch string) string {
-	if branch == "" {
-		return "the detached HEAD"
-	}
-	return branch
-}
+func where(branch string) string { return cmp.Or(branch, "the detached HEAD") }
 
 // commitName is a commit as people read it.
-func commitName(id string) string {
-	if id == "" {
-		return "nothing"
-	}
-	return id[:min(len(id), 10)]
-}
+func commitName(id string) string { return cmp.Or(id[:min(len(id), 10)], "nothing") }
 
 // Undo says what an undo has done.
 func Undo(w io.Writer, got takeover.UndoReport, o tui.ShowOptions) error {
@@ -129,50 +106,32 @@ func Undo(w io.Writer, got takeover.UndoReport, o tui.ShowOptions) error {
 	if err := tui.Stat(w, got.Files, o); err != nil {
 		return err
 	}
-	word := "an undo"
-	if got.Redo {
-		word = "undo --redo"
-	}
+	task := cmp.Or(text.When(got.Task != "", got.Item), text.When(got.Task != "", "task "+got.Task))
+	lines := text.Filled(
+		cmp.Or(task, "mission "+got.Mission)+" is "+text.If(got.Redo, "restored", "reverted")+undoPlace(got),
+		text.When(got.Kept != "", "the old tip of its branch is kept as "+got.Kept),
+		text.When(len(got.Open) > 0, "open again in the plan: "+text.Clean(strings.Join(got.Open, ", "))),
+		laterLine(got),
+		text.When(got.Back != "", "undo: "+got.Back),
+	)
 	if got.DryRun {
-		_, err := fmt.Fprintln(w, strings.Join(append(laterLines(got), "nothing was changed: this is what "+word+" would do"), "\n"))
-		return err
-	}
-	what, how := "mission "+got.Mission, "reverted"
-	if got.Task != "" {
-		what = "task " + got.Task
-		if got.Item != "" {
-			what = got.Item
-		}
-	}
-	if got.Redo {
-		how = "restored"
-	}
-	lines := []string{what + " is " + how + undoPlace(got)}
-	if got.Kept != "" {
-		lines = append(lines, "the old tip of its branch is kept as "+got.Kept)
-	}
-	if len(got.Open) > 0 {
-		lines = append(lines, fmt.Sprintf("open again in the plan: %s", text.Clean(strings.Join(got.Open, ", "))))
-	}
-	lines = append(lines, laterLines(got)...)
-	if got.Back != "" {
-		lines = append(lines, "undo: "+got.Back)
+		lines = text.Filled(laterLine(got), "nothing was changed: this is what "+text.If(got.Redo, "undo --redo", "an undo")+" would do")
 	}
 	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
 	return err
 }
 
-// laterLines names the items that build on the reverted one and stay.
-func laterLines(got takeover.UndoReport) []string {
+// laterLine names the items that build on the reverted one and stay.
+func laterLine(got takeover.UndoReport) string {
 	n := len(got.Later)
 	if n == 0 {
-		return nil
+		return ""
 	}
 	names, comes, whether := text.Clean(strings.Join(got.Later, ", ")), "comes after %s in the plan and stays", "it still works, or revert it"
 	if n > 1 {
 		comes, whether = "come after %s in the plan and stay", "they still work, or revert them"
 	}
-	return []string{fmt.Sprintf("%s "+comes+": check that %s too: centurion undo %s", names, text.Clean(got.Item), whether, text.Clean(got.Later[n-1]))}
+	return fmt.Sprintf("%s "+comes+": check that %s too: centurion undo %s", names, text.Clean(got.Item), whether, text.Clean(got.Later[n-1]))
 }
 
 // undoPlace says where something was taken back.

@@ -25,10 +25,7 @@ func Tidy(w io.Writer, r host.TidyReport) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s, %s %s, %s %s, of %s that ended.\n", centurion.Count(r.Sessions, "session"), drop,
 		centurion.Count(r.Archived, "task"), archive, centurion.Count(r.Removed, "task"), remove, centurion.Count(r.Missions, "mission"))
-	gone := "No longer needed and removed"
-	if r.DryRun {
-		gone = "Would be removed"
-	}
+	gone := text.If(r.DryRun, "Would be removed", "No longer needed and removed")
 	if len(r.Aside) > 0 {
 		fmt.Fprintf(&b, "%s, with files of removed tasks and missions that git ignores: %s.\n", gone, strings.Join(r.Aside, ", "))
 	}
@@ -53,15 +50,12 @@ func Repair(w io.Writer, r store.Report) error {
 	case r.Sound:
 		b.WriteString("Nothing is wrong with this project's state.\n")
 	case r.Accepted:
-		fmt.Fprintf(&b, "The file is whole, but its newest %s missing. It was kept as it is.\n", countIs(r.Missing, "event"))
+		fmt.Fprintf(&b, "The file is whole, but its newest %s missing. It was kept as it is.\n",
+			text.If(r.Missing == 1, "event is", centurion.Count(int(r.Missing), "event")+" are"))
 	default:
 		b.WriteString("Everything that could still be read is in a new file:\n")
 		for _, t := range r.Tables {
-			fmt.Fprintf(&b, "  %-9s %6d kept", t.Name, t.Kept)
-			if t.Lost > 0 {
-				fmt.Fprintf(&b, ", %d lost", t.Lost)
-			}
-			b.WriteString("\n")
+			fmt.Fprintf(&b, "  %-9s %6d kept%s\n", t.Name, t.Kept, text.When(t.Lost > 0, fmt.Sprintf(", %d lost", t.Lost)))
 		}
 		if r.Missing > 0 {
 			fmt.Fprintf(&b, "Of the newest %s nothing is left.\n", centurion.Count(int(r.Missing), "event"))
@@ -77,28 +71,13 @@ func Repair(w io.Writer, r store.Report) error {
 	return err
 }
 
-// countIs is a counted noun with its verb: 1 event is, 2 events are.
-func countIs(n int64, noun string) string {
-	if n == 1 {
-		return "event is"
-	}
-	return centurion.Count(int(n), noun) + " are"
-}
-
 // State is the activity of a session in one line.
 func State(s orchestrator.State) string {
-	var line strings.Builder
-	line.WriteString("now: " + string(s.Activity))
-	if s.Waits != "" {
-		line.WriteString(", waits for " + string(s.Waits))
-	}
+	facts := []string{"now: " + string(s.Activity) + text.When(s.Waits != "", ", waits for "+string(s.Waits))}
 	for _, call := range s.Calls {
-		fmt.Fprintf(&line, " · %s for %s", text.Clean(call.Tool), text.Span(time.Since(call.Since.Time)))
+		facts = append(facts, fmt.Sprintf("%s for %s", text.Clean(call.Tool), text.Span(time.Since(call.Since.Time))))
 	}
-	if s.Queued > 0 {
-		line.WriteString(" · " + centurion.Count(s.Queued, "message") + " unread")
-	}
-	return line.String()
+	return text.Dots(append(facts, text.When(s.Queued > 0, centurion.Count(s.Queued, "message")+" unread"))...)
 }
 
 // Sent says what becomes of a message.
@@ -109,15 +88,10 @@ func Sent(got orchestrator.Posted, queued bool) string {
 	case got.Compact:
 		return compacts(got, who)
 	case !got.Working:
-		status := string(got.Status)
-		if got.Status.Alive() {
-			status = "interrupted"
-		}
+		status := text.If(got.Status.Alive(), "interrupted", string(got.Status))
 		return fmt.Sprintf("kept for %s of mission %s, which is %s; it is read with: centurion resume %s", who, got.Mission, status, got.Mission)
-	case waits && got.Reason != "":
-		return fmt.Sprintf("sent to %s; its task reads it when it continues, and is waiting: %s", who, text.Clean(got.Reason))
 	case waits:
-		return fmt.Sprintf("sent to %s; its task reads it when it continues", who)
+		return fmt.Sprintf("sent to %s; its task reads it when it continues%s", who, text.When(got.Reason != "", ", and is waiting: "+text.Clean(got.Reason)))
 	case queued:
 		return fmt.Sprintf("sent to %s; it is read at the end of the turn", who)
 	}
@@ -139,22 +113,15 @@ func compacts(got orchestrator.Posted, who string) string {
 
 // Rewound says what a rewind did, how to undo it and how to continue.
 func Rewound(got branches.Rewound, r server.Rewind) string {
-	var lines []string
-	if r.Mark != "" {
-		lines = append(lines, fmt.Sprintf("%s is called %s", got.From, r.Mark))
-	}
+	lines := text.Filled(text.When(r.Mark != "", fmt.Sprintf("%s is called %s", got.From, r.Mark)))
 	switch {
 	case r.To == "":
 	case got.From == got.Leaf:
 		lines = append(lines, fmt.Sprintf("%s stands at %s already", got.Session, got.Leaf))
 	default:
-		left := ""
-		if got.Undone > 0 { // none, if it is a later message of the same line
-			left = "; " + centurion.Count(got.Undone, "message") + " left as a branch"
-		}
+		left := text.When(got.Undone > 0, "; "+centurion.Count(got.Undone, "message")+" left as a branch") // none, if it is a later message of the same line
 		lines = append(lines, fmt.Sprintf("%s continues after %s%s", got.Session, got.Leaf, left),
-			fmt.Sprintf("undo: centurion rewind %s --to %s", got.Session, cmp.Or(got.Mark, got.From)))
-		lines = append(lines, "continue: centurion resume "+got.Mission)
+			fmt.Sprintf("undo: centurion rewind %s --to %s", got.Session, cmp.Or(got.Mark, got.From)), "continue: centurion resume "+got.Mission)
 	}
 	return strings.Join(lines, "\n")
 }

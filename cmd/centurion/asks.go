@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -65,20 +66,14 @@ func asksCommand(c *cli) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if v.json() {
-				return writeJSON(c.out, all)
-			}
-			if len(all) == 0 {
-				_, err := fmt.Fprintln(c.out, none)
-				return err
-			}
-			for _, a := range all {
-				if err := print.Ask(c.out, a); err != nil {
-					return err
+			return printList(c, v.format, all, none, func() error {
+				for _, a := range all {
+					if err := print.Ask(c.out, a); err != nil {
+						return err
+					}
 				}
-			}
-			_, err = fmt.Fprintln(c.out, print.HowToAnswer(all))
-			return err
+				return c.say(nil, print.HowToAnswer(all))
+			})
 		})
 }
 
@@ -97,10 +92,7 @@ func approveCommand(c *cli) *cobra.Command {
 	cmd := projectCommand(c, "approve ID [once|always]", "Approve a permission or plan", "Approve a permission or a plan, once or always.",
 		"  centurion approve per_0199… always", exactly(1, 2, "an id and once or always"),
 		func(ctx context.Context, v *view, args []string) error {
-			how := "once"
-			if len(args) == 2 {
-				how = args[1]
-			}
+			how := cmp.Or(strings.Join(args[1:], ""), "once")
 			if how != "once" && how != "always" {
 				return &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is neither once nor always", how), Hint: "see: centurion approve --help"}
 			}

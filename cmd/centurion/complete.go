@@ -49,20 +49,11 @@ func complete(c *cli, most int, finders ...finder) cobra.CompletionFunc {
 	}
 }
 
-// missions finds missions, newest first.
-func missions(cmd *cobra.Command, api server.API, _ []string, typed string) ([]cobra.Completion, error) {
-	return missionsThat(cmd, api, typed, func(server.Mission) bool { return true })
-}
-
-// resumable finds missions that can be resumed, newest first.
-func resumable(cmd *cobra.Command, api server.API, _ []string, typed string) ([]cobra.Completion, error) {
-	return missionsThat(cmd, api, typed, func(m server.Mission) bool { return !m.Status.Ended() })
-}
-
-func missionsThat(cmd *cobra.Command, api server.API, typed string, fit func(server.Mission) bool) (found []cobra.Completion, err error) {
+// missions finds missions, newest first; for resume only those that can be resumed.
+func missions(cmd *cobra.Command, api server.API, _ []string, typed string) (found []cobra.Completion, err error) {
 	all, err := api.Missions(cmd.Context())
 	for _, m := range all {
-		if fit(m) {
+		if cmd.Name() != "resume" || !m.Status.Ended() {
 			found = add(found, typed, m.ID, string(m.Status)+": "+centurion.Clip(m.Goal, 60))
 		}
 	}

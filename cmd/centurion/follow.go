@@ -124,7 +124,9 @@ func (c *runner) draw(ctx context.Context, api missionAPI, id string, after int6
 		}
 	}
 	if !c.live() {
-		c.noteDumbTerminal()
+		if tui.Dumb(c.in, c.out, c.env) {
+			c.note("this terminal cannot be redrawn (TERM is dumb or not set): events are printed as plain lines; answer from another terminal with: centurion asks")
+		}
 		return past.RunPlain(ctx, c.out, tui.UntilEnd(api.Events(ctx, q)))
 	}
 	q.Deltas, q.Toasts = true, true
@@ -135,13 +137,6 @@ func (c *runner) draw(ctx context.Context, api missionAPI, id string, after int6
 		o.Plan = planReader(o.PlanFile)
 	}
 	return tui.RunLive(ctx, o)
-}
-
-// noteDumbTerminal explains plain lines to a person at a terminal that cannot move its cursor.
-func (c *runner) noteDumbTerminal() {
-	if tui.Dumb(c.in, c.out, c.env) {
-		c.note("this terminal cannot be redrawn (TERM is dumb or not set): events are printed as plain lines; answer from another terminal with: centurion asks")
-	}
 }
 
 // noteWaiting reports on standard error what waits for a person, which is easy to miss among JSON lines. After a resume only questions are
@@ -162,20 +157,16 @@ func (c *runner) noteWaiting(ctx context.Context, api missionAPI, id string, aft
 
 // missionExit is the exit code for how a mission stopped.
 func missionExit(s centurion.MissionStatus, reason string) int {
-	switch s {
-	case centurion.MissionCompleted:
+	switch paused := s == centurion.MissionPaused; {
+	case s == centurion.MissionCompleted, paused && reason == "planned":
 		return exitComplete
-	case centurion.MissionPaused:
-		switch reason {
-		case centurion.ErrShutdown.Msg:
-			return exitInterrupted
-		case "planned":
-			return exitComplete
-		}
+	case paused && reason == centurion.ErrShutdown.Msg:
+		return exitInterrupted
+	case paused:
 		return exitPaused
-	case centurion.MissionBlocked:
+	case s == centurion.MissionBlocked:
 		return exitBlocked
-	case centurion.MissionCancelled:
+	case s == centurion.MissionCancelled:
 		return exitCancelled
 	}
 	return exitFailed
@@ -357,9 +348,9 @@ func (c *runner) printDetached(ctx context.Context, conn *host.Connection, m ser
 		}
 		return tui.RunJSON(ctx, c.out, first)
 	}
-	if _, err := fmt.Fprintln(c.out, m.ID); err != nil {
-		return err
+	err := c.say(nil, m.ID)
+	if err == nil {
+		c.note("it runs in the background; watch it with: centurion attach " + m.ID)
 	}
-	c.note("it runs in the background; watch it with: centurion attach " + m.ID)
-	return nil
+	return err
 }

@@ -11,6 +11,7 @@ import (
 	"centurion"
 	"centurion/cli/goal"
 	"centurion/config"
+	"centurion/text"
 )
 
 func modelsCommand(c *cli) *cobra.Command {
@@ -40,13 +41,8 @@ func modelsCommand(c *cli) *cobra.Command {
 				if r.Cost != nil {
 					price = fmt.Sprintf("$%g in, $%g out", r.Cost.Input, r.Cost.Output)
 				}
-				if len(r.Takes) > 0 {
-					price += "  takes " + strings.Join(r.Takes, ", ")
-				}
-				if r.Source != builtIn {
-					price += "  from " + r.Source
-				}
-				return fmt.Sprintf("%-44s %9d  %s\n", r.Model, r.Context, price)
+				return fmt.Sprintf("%-44s %9d  %s\n", r.Model, r.Context, price+text.When(len(r.Takes) > 0, "  takes "+strings.Join(r.Takes, ", "))+
+					text.When(r.Source != builtIn, "  from "+r.Source))
 			})
 		})
 }
@@ -85,10 +81,7 @@ func authCommand(c *cli) *cobra.Command {
 		Example: "  centurion auth logout openai",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			had, err := keys().Logout(cmd.Context(), args[0])
-			if err == nil && !had {
-				return c.say(nil, "there was no key of "+args[0])
-			}
-			return c.say(err, "forgotten")
+			return c.say(err, text.If(had, "forgotten", "there was no key of "+args[0]))
 		}})
 	return auth
 }
@@ -102,11 +95,8 @@ func authListCommand(c *cli, keys func() *config.Keys) *cobra.Command {
 				return err
 			}
 			all, err := keys().List()
-			switch {
-			case err != nil:
-				return err
-			case len(all) == 0 && format == "text":
-				return c.say(nil, "No keys are kept. Keep one with: centurion auth login PROVIDER")
+			if err != nil || len(all) == 0 && format == "text" {
+				return c.say(err, "No keys are kept. Keep one with: centurion auth login PROVIDER")
 			}
 			return printRows(c, format, all, func(k config.KeyInfo) string { return fmt.Sprintf("%-12s %s\n", k.Provider, k.Source) })
 		}}
@@ -164,26 +154,15 @@ func agentsCommand(c *cli) *cobra.Command {
 
 // details are the lines below an agent's first one.
 func (r agentRow) details() string {
-	const indent = "                     "
-	lines := []string{strings.Join(r.Tools, " ")}
-	if r.Source != builtIn {
-		from := "from " + r.Source
-		if r.Model != "" {
-			from += ", model " + r.Model
-		}
-		if r.Temperature != nil {
-			from += fmt.Sprintf(", temperature %g", *r.Temperature)
-		}
-		if r.Steps > 0 {
-			from += ", " + centurion.Count(r.Steps, "step")
-		}
-		lines = append(lines, from)
+	lines := fmt.Sprintf("%21s%s\n", "", oneLine(strings.Join(r.Tools, " ")))
+	if r.Source == builtIn {
+		return lines
 	}
-	var b strings.Builder
-	for _, l := range lines {
-		b.WriteString(indent + oneLine(l) + "\n")
+	from := "from " + r.Source + text.When(r.Model != "", ", model "+r.Model)
+	if r.Temperature != nil {
+		from += fmt.Sprintf(", temperature %g", *r.Temperature)
 	}
-	return b.String()
+	return lines + fmt.Sprintf("%21s%s\n", "", oneLine(from+text.When(r.Steps > 0, ", "+centurion.Count(r.Steps, "step"))))
 }
 
 // configured reads the configuration of the project in dir without touching its state.

@@ -32,13 +32,9 @@ func mergeCommand(c *cli) *cobra.Command {
 	cmd := projectCommand(c, "merge [MISSION]", "Put finished work on your branch", mergeHelp,
 		"  centurion merge\n  centurion merge msn_0199… --only T1,T3\n  centurion merge --squash\n  centurion merge --dry-run",
 		exactly(0, 1, "at most one mission"),
-		func(ctx context.Context, v *view, args []string) error {
-			id, err := lookup.Work(ctx, v.API, first(args))
-			if err != nil {
-				return err
-			}
+		on(lookup.Work, func(ctx context.Context, v *view, id string) error {
 			return v.AsHost(ctx, func(api server.API) error { return v.merge(ctx, api, id, q) })
-		})
+		}))
 	cmd.Flags().StringSliceVar(&q.Only, "only", nil, "merge only these items or tasks, such as T1,T3")
 	cmd.Flags().BoolVar(&q.Squash, "squash", false, "merge as one commit")
 	cmd.Flags().BoolVar(&q.DryRun, "dry-run", false, "show what would change, without changing anything")
@@ -178,13 +174,6 @@ func (c *cli) merged(w io.Writer, got takeover.MergeReport) error {
 func (c *cli) printRefusal(r *takeover.Refusal) {
 	c.code = exitBlocked
 	fmt.Fprintf(c.err, "centurion: nothing was changed: %s\nnext: %s\n", oneLine(r.Why), oneLine(r.Next))
-}
-
-// printUndo prints the command that undoes what was just done.
-func (c *cli) printUndo(command string) {
-	if command != "" {
-		fmt.Fprintf(c.err, "undo: %s\n", command)
-	}
 }
 
 const diffHelp = `Show what a mission or a task has changed (default: the latest mission).

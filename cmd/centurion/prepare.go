@@ -13,6 +13,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/config"
+	"centurion/event"
 	"centurion/host"
 	"centurion/orchestrator"
 	"centurion/server"
@@ -242,13 +243,17 @@ func planReader(file tui.PlanFile) tui.PlanReader {
 		if err != nil {
 			return nil, err
 		}
-		var items []tui.Item
-		for _, it := range doc.Items() {
-			if !it.Group {
-				items = append(items, tui.Item{ID: it.ID, Title: it.Title, Agent: it.Agent, After: it.After, Files: it.Files, Verify: it.Verify,
-					Status: doc.Status(it.ID).String()})
-			}
-		}
-		return items, nil
+		return planItems(doc), nil
 	}
+}
+
+// planItems are the items of a plan without its groups.
+func planItems(doc *todo.Doc) (items []event.PlanItem) {
+	for _, it := range doc.Items() {
+		if !it.Group {
+			items = append(items, event.PlanItem{ID: it.ID, Title: it.Title, Agent: it.Agent, After: it.After, Files: it.Files, Verify: it.Verify,
+				Status: doc.Status(it.ID).String()})
+		}
+	}
+	return items
 }

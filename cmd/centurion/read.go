@@ -69,8 +69,7 @@ func tasksCommand(c *cli) *cobra.Command {
 }
 
 func showCommand(c *cli) *cobra.Command {
-	var derived derivedFlags
-	prompt, tree := false, false
+	var steps, notices, prompt, tree bool
 	cmd := readCommand(c, "show [ID]", "Show a mission, task or session whole",
 		"Show one thing whole (default: the latest mission): a mission with its tasks and receipts, a task or a session with what it was given and its conversation.\n"+
 			"With --progress show how far it was after each of its newest steps while it has not ended, with --notices what was told of\n"+
@@ -78,15 +77,14 @@ func showCommand(c *cli) *cobra.Command {
 			"A task of the latest mission may be named by its item, a session by its address.",
 		"  centurion show\n  centurion show msn_0199…\n  centurion show tsk_0199… --format json\n  centurion show msn_0199… --progress\n"+
 			"  centurion show ses_0199… --prompt\n  centurion show T2\n  centurion show --tree 0/", exactly(0, 1, "at most one id"),
-		func(ctx context.Context, v *view, args []string) error {
-			id, err := lookup.IDOrLatest(ctx, v.API, first(args))
-			if err != nil {
-				return err
-			}
-			if derived.any() {
-				return v.showDerived(ctx, derived, id)
-			}
-			if tree {
+		on(lookup.IDOrLatest, func(ctx context.Context, v *view, id string) error {
+			switch {
+			case steps && notices:
+				return &centurion.Error{Kind: centurion.KindUsage, Msg: "--progress and --notices are two different things to show",
+					Hint: "give one of them: centurion show " + id + " --progress"}
+			case steps || notices:
+				return v.showDerived(ctx, steps, id)
+			case tree:
 				return v.showTree(ctx, id)
 			}
 			s, object, err := lookup.Gather(ctx, v.API, id)
@@ -110,8 +108,9 @@ func showCommand(c *cli) *cobra.Command {
 			}
 			o.Prompt = prompt
 			return tui.Show(c.out, s, o)
-		})
-	derived.bind(cmd)
+		}))
+	cmd.Flags().BoolVar(&steps, "progress", false, "newest 100 steps of the session")
+	cmd.Flags().BoolVar(&notices, "notices", false, "newest 100 notifications of the session")
 	cmd.ValidArgsFunction = complete(c, 1, agentsOf, missions)
 	cmd.Flags().BoolVar(&prompt, "prompt", false, "full system prompt of a task or session")
 	cmd.Flags().BoolVar(&tree, "tree", false, "messages of a session as a tree, with branches and marks")
@@ -202,30 +201,16 @@ func pathCommand(c *cli) *cobra.Command {
 			"that has its work, and how to look at it. A task of the latest mission can be named by its item. For a mission,\n"+
 			"print the Commander's directory.",
 		"  code \"$(centurion path T2)\"\n  centurion path tsk_0199…", exactly(1, 1, "a task"),
-		func(ctx context.Context, v *view, args []string) error {
-			id, err := lookup.IDOrLatest(ctx, v.API, args[0])
-			if err != nil {
-				return err
-			}
+		on(lookup.IDOrLatest, func(ctx context.Context, v *view, id string) error {
 			at, err := lookup.Checkout(ctx, v.API, id)
 			if err != nil {
 				return err
 			}
 			return c.printResult(v.format, at, at.Dir)
-		})
+		}))
 	cmd.ValidArgsFunction = complete(c, 1, agentsOf, missions)
 	return cmd
 }
-
-// derivedFlags ask for what is derived from a mission's events.
-type derivedFlags struct{ progress, notices bool }
-
-func (f *derivedFlags) bind(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.progress, "progress", false, "newest 100 steps of the session")
-	cmd.Flags().BoolVar(&f.notices, "notices", false, "newest 100 notifications of the session")
-}
-
-func (f *derivedFlags) any() bool { return f.progress || f.notices }
 
 // listOptions are showOptions with the caps on workers that a mission was started with.
 func (c *cli) listOptions(ctx context.Context, api server.API, m server.Mission) tui.ShowOptions {
@@ -236,12 +221,8 @@ func (c *cli) listOptions(ctx context.Context, api server.API, m server.Mission)
 	return o
 }
 
-// showDerived reads a mission's events once and shows what follows from them for one session.
-func (v *view) showDerived(ctx context.Context, want derivedFlags, id string) error {
-	if want.progress && want.notices {
-		return &centurion.Error{Kind: centurion.KindUsage, Msg: "--progress and --notices are two different things to show",
-			Hint: "give one of them: centurion show " + id + " --progress"}
-	}
+// showDerived reads a mission's events once and shows what follows from them for one session: its steps, or its notices.
+func (v *view) showDerived(ctx context.Context, ofSteps bool, id string) error {
 	if _, _, err := lookup.Gather(ctx, v.API, id); err != nil { // its error describes a wrong id best
 		return err
 	}
@@ -265,41 +246,16 @@ func (v *view) showDerived(ctx context.Context, want derivedFlags, id string) er
 		notices.Apply(e)
 	}
 	notices.Flush(centurion.Now().Add(toast.Window))
-	if want.progress {
-		return v.showProgress(mission, steps.Snapshots(session))
+	if ofSteps {
+		all := steps.Snapshots(session)
+		none := text.If(all == nil, "It has ended, and progress is kept while a session lives. See: centurion logs "+mission, "No steps yet.")
+		return printList(v.cli, v.format, all, none, func() error { return tui.Progress(v.out, all, v.showOptions()) })
 	}
-	return v.showNotices(notices.Kept(session))
-}
-
-func (v *view) showProgress(mission string, all []progress.Snapshot) error {
-	none := "No steps yet."
-	if all == nil {
-		none = "It has ended, and progress is kept while a session lives. See: centurion logs " + mission
-		all = []progress.Snapshot{}
+	var events []centurion.Event
+	for _, n := range notices.Kept(session) {
+		events = append(events, n.Event())
 	}
-	if v.json() {
-		return writeJSON(v.out, all)
-	}
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(v.out, none)
-		return err
-	}
-	return tui.Progress(v.out, all, v.showOptions())
-}
-
-func (v *view) showNotices(all []toast.Notice) error {
-	events := make([]centurion.Event, len(all))
-	for i, n := range all {
-		events[i] = n.Event()
-	}
-	if v.json() {
-		return writeJSON(v.out, events)
-	}
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(v.out, "No notices.")
-		return err
-	}
-	return tui.Notices(v.out, events, v.showOptions())
+	return printList(v.cli, v.format, events, "No notices.", func() error { return tui.Notices(v.out, events, v.showOptions()) })
 }
 
 // everyMission is `centurion ps --all`.
@@ -320,14 +276,8 @@ func (c *cli) everyMission(ctx context.Context, dir, format string) error {
 		all = append(all, p.Missions...)
 	}
 	slices.SortStableFunc(all, newestFirst)
-	if format == "json" {
-		return writeJSON(c.out, all)
-	}
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(c.out, "No missions in any project yet. Start one with: centurion run \"GOAL\"")
-		return err
-	}
-	return c.printWithDirectories(all)
+	return printList(c, format, all, "No missions in any project yet. Start one with: centurion run \"GOAL\"",
+		func() error { return c.printWithDirectories(all) })
 }
 
 func newestFirst(a, b server.Mission) int { return b.Started.Compare(a.Started.Time) }

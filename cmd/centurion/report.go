@@ -89,13 +89,9 @@ func formOf(file, form string) (string, error) {
 	case file == "" || file == "-":
 		return formMarkdown, nil
 	}
-	switch strings.ToLower(filepath.Ext(file)) {
-	case ".md", ".markdown":
-		return formMarkdown, nil
-	case ".html", ".htm":
-		return formHTML, nil
-	case ".json":
-		return formJSON, nil
+	endings := map[string]string{".md": formMarkdown, ".markdown": formMarkdown, ".html": formHTML, ".htm": formHTML, ".json": formJSON}
+	if form, ok := endings[strings.ToLower(filepath.Ext(file))]; ok {
+		return form, nil
 	}
 	return "", &centurion.Error{Op: "write report", Kind: centurion.KindUsage, Msg: fmt.Sprintf("unknown report format: the file name %q has no known extension", file),
 		Hint: "call it FILE.md, FILE.html or FILE.json, or say --format markdown, html or json"}
@@ -172,15 +168,7 @@ func planOf(ws *workspace.Workspace, path string) ([]report.PlanItem, []string, 
 	if err != nil || doc == nil {
 		return nil, nil, nil
 	}
-	var items []report.PlanItem
-	for _, it := range doc.Items() {
-		if it.Group || it.ID == "" {
-			continue
-		}
-		items = append(items, report.PlanItem{ID: it.ID, Title: it.Title, Agent: it.Agent, After: it.After, Files: it.Files, Verify: it.Verify,
-			Status: doc.Status(it.ID).String()})
-	}
-	return items, doc.Checks(), doc
+	return slices.DeleteFunc(planItems(doc), func(it report.PlanItem) bool { return it.ID == "" }), doc.Checks(), doc
 }
 
 // reviewsOf finds the passed reviews that cover the items which tasks have worked on, or which the plan has.

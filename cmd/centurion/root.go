@@ -4,18 +4,20 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"centurion"
+	"centurion/text"
 )
 
 // getenv reads the environment that the program was given.
 func (c *cli) getenv(name string) string {
-	for i := len(c.env) - 1; i >= 0; i-- {
-		if v, ok := strings.CutPrefix(c.env[i], name+"="); ok {
+	for _, kv := range slices.Backward(c.env) {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
 			return v
 		}
 	}
@@ -54,7 +56,8 @@ func (c *cli) root() *cobra.Command {
 		rpcCommand(c), hostCommand(c), serviceCommand(c),
 		agentsCommand(c), commandsCommand(c), modelsCommand(c), authCommand(c), doctorCommand(c), gcCommand(c), versionCommand(c))
 	for _, l := range laterCommands {
-		root.AddCommand(later(l.use, l.short, l.step))
+		root.AddCommand(&cobra.Command{Use: l.use, Short: l.short + " (not in this version)", Hidden: true, DisableFlagParsing: true,
+			RunE: func(cmd *cobra.Command, _ []string) error { return notYet("centurion "+cmd.Name(), l.step) }})
 	}
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
@@ -105,21 +108,15 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var names []string
-	for _, s := range cmd.Commands() {
-		names = append(names, s.Name())
-	}
+	names := text.Each(cmd.Commands(), (*cobra.Command).Name)
 	e := &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("there is no command %q", cmd.CommandPath()+" "+args[0]),
 		Hint: "see: " + cmd.CommandPath() + " --help"}
 	if !cmd.HasParent() {
 		e.Msg = fmt.Sprintf("there is no command %q", args[0])
 		e.Hint += `; a goal is given with: centurion run "GOAL"`
 	}
-	if habit := habitHint(cmd.Name(), args[0]); habit != "" {
-		e.Hint = habit
-	} else if near := centurion.Nearest(args[0], names); near != "" {
-		e.Hint = fmt.Sprintf("did you mean `%s %s`?", cmd.CommandPath(), near)
-	}
+	near := centurion.Nearest(args[0], names)
+	e.Hint = cmp.Or(habitHint(cmd.Name(), args[0]), text.When(near != "", fmt.Sprintf("did you mean `%s %s`?", cmd.CommandPath(), near)), e.Hint)
 	return e
 }
 
@@ -148,30 +145,17 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	near := centurion.Nearest(word, names)
 	e.Err, e.Msg = nil, "there is no flag --"+word
-	if habit := habitOfFlag(cmd, word); habit != "" {
-		e.Hint = habit
-	} else if near := centurion.Nearest(word, names); near != "" {
-		e.Hint = "did you mean --" + near + "?"
-	}
+	e.Hint = cmp.Or(habitOfFlag(cmd, word), text.When(near != "", "did you mean --"+near+"?"), e.Hint)
 	return e
 }
 
 // kindOfFlag says in words what a flag takes.
 func kindOfFlag(f *pflag.Flag) string {
-	switch f.Value.Type() {
-	case "duration":
-		return "duration such as 90m or 1h30m"
-	case "float64":
-		return "number such as 2.5"
-	case "int", "int64":
-		return "whole number"
-	case (*sessionCap)(nil).Type():
-		return "whole number of at least 1"
-	case "bool":
-		return "word: true or false"
-	}
-	return f.Value.Type()
+	kinds := map[string]string{"duration": "duration such as 90m or 1h30m", "float64": "number such as 2.5", "int": "whole number",
+		"int64": "whole number", (*sessionCap)(nil).Type(): "whole number of at least 1", "bool": "word: true or false"}
+	return cmp.Or(kinds[f.Value.Type()], f.Value.Type())
 }
 
 // exactly refuses a wrong number of arguments in the command's own words.
@@ -193,12 +177,6 @@ var laterCommands = []struct{ use, short, step string }{
 	{"plugin", "Manage plugins", "plugins"},
 	{"mcp", "Manage MCP servers", "MCP"},
 	{"acp", "Speak ACP", "ACP"},
-}
-
-// later is a command that is not there yet.
-func later(use, short, step string) *cobra.Command {
-	return &cobra.Command{Use: use, Short: short + " (not in this version)", Hidden: true, DisableFlagParsing: true,
-		RunE: func(cmd *cobra.Command, _ []string) error { return notYet("centurion "+cmd.Name(), step) }}
 }
 
 func notYet(what, step string) error {

@@ -60,12 +60,9 @@ func runCommand(c *cli) *cobra.Command {
 
 func badValue(flag, value string, all []string) error {
 	all = slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == "" })
-	e := &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("--%s cannot be %q; it is one of %s", flag, value, strings.Join(all, ", "))}
-	e.Hint = fmt.Sprintf("give one of them: --%s %s", flag, all[0])
-	if near := centurion.Nearest(value, all); near != "" {
-		e.Hint = fmt.Sprintf("did you mean --%s %s?", flag, near)
-	}
-	return e
+	near := centurion.Nearest(value, all)
+	return &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("--%s cannot be %q; it is one of %s", flag, value, strings.Join(all, ", ")),
+		Hint: text.If(near != "", fmt.Sprintf("did you mean --%s %s?", flag, near), fmt.Sprintf("give one of them: --%s %s", flag, all[0]))}
 }
 
 // readGoal reads the goal from the arguments or from standard input.
@@ -191,7 +188,7 @@ func resumeCommand(c *cli) *cobra.Command {
 		},
 	}
 	f.bind(cmd)
-	cmd.ValidArgsFunction = complete(c, 1, resumable)
+	cmd.ValidArgsFunction = complete(c, 1, missions)
 	return cmd
 }
 

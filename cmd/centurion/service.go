@@ -138,18 +138,9 @@ func (c *services) status(ctx context.Context, format string) error {
 	if format == "json" {
 		return writeJSON(c.out, s)
 	}
-	lines := "installed  no; install it with: centurion service install\n"
-	if s.Installed {
-		lines = "installed  " + text.Escape(s.File) + "\nrunning    no: it runs while there are missions that it resumed\n"
-	}
-	if s.Running {
-		lines = "installed  " + text.Escape(s.File) + "\nrunning    yes\n"
-	}
-	if len(s.Missions) == 0 {
-		lines += "No mission was interrupted: there is nothing to resume.\n"
-	} else {
-		lines += fmt.Sprintf("It would resume %s:\n", centurion.Count(len(s.Missions), "mission"))
-	}
+	running := text.If(s.Running, "yes", "no: it runs while there are missions that it resumed")
+	lines := text.If(s.Installed, "installed  "+text.Escape(s.File)+"\nrunning    "+running, "installed  no; install it with: centurion service install") + "\n" +
+		text.If(len(s.Missions) > 0, fmt.Sprintf("It would resume %s:\n", centurion.Count(len(s.Missions), "mission")), "No mission was interrupted: there is nothing to resume.\n")
 	if _, err := fmt.Fprint(c.out, lines); err != nil {
 		return err
 	}
@@ -158,10 +149,8 @@ func (c *services) status(ctx context.Context, format string) error {
 
 // warn notes what would keep the service from resuming missions.
 func (c *services) warn(ctx context.Context) {
-	if runtime.GOOS == "linux" {
-		if !service.Lingers(ctx) {
-			c.note("until you log in after a reboot, nothing of yours is started; to change that: loginctl enable-linger")
-		}
+	if runtime.GOOS == "linux" && !service.Lingers(ctx) {
+		c.note("until you log in after a reboot, nothing of yours is started; to change that: loginctl enable-linger")
 	}
 	ctx, cancel := context.WithTimeout(ctx, host.ReadTimeout)
 	defer cancel()
@@ -209,11 +198,5 @@ func (c *services) removeWith(ctx context.Context, u *service.Supervisor) error 
 	if running != nil {
 		c.note("it could not be stopped: " + told(running))
 	}
-	switch {
-	case err != nil:
-		return err
-	case !had:
-		return c.say(nil, "the service is not installed")
-	}
-	return c.say(nil, "removed "+u.File)
+	return c.say(err, text.If(had, "removed "+u.File, "the service is not installed"))
 }

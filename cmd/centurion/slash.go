@@ -20,6 +20,7 @@ import (
 	"centurion/event/toast"
 	"centurion/host"
 	"centurion/server"
+	"centurion/text"
 	"centurion/tui"
 	"centurion/workspace"
 )
@@ -175,19 +176,13 @@ func (c *runner) readRequest(ctx context.Context, text string) (request, error) 
 
 // unknownSlash is the error for a word that no command has.
 func unknownSlash(word string, cfg *config.Config) error {
-	var names []string
-	for _, s := range slashCommands() {
-		names = append(names, "/"+s.name)
-	}
+	names := text.Each(slashCommands(), func(s slashCommand) string { return "/" + s.name })
 	for _, n := range slices.Sorted(maps.Keys(cfg.Commands)) {
 		names = append(names, "/"+n)
 	}
-	e := &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("there is no command /%s; there are %s", word, strings.Join(slices.Compact(names), ", ")),
-		Hint: "a goal that begins with a slash is given with: centurion run \"/task GOAL\""}
-	if near := centurion.Nearest("/"+word, names); near != "" {
-		e.Hint = "did you mean " + near + "?"
-	}
-	return e
+	near := centurion.Nearest("/"+word, names)
+	return &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("there is no command /%s; there are %s", word, strings.Join(slices.Compact(names), ", ")),
+		Hint: text.If(near != "", "did you mean "+near+"?", "a goal that begins with a slash is given with: centurion run \"/task GOAL\"")}
 }
 
 // expandCommand makes the goal of a command of the person's or the project's, and sets the agent and the model that it names
@@ -270,18 +265,8 @@ func commandsCommand(c *cli) *cobra.Command {
 					Agent: cmd.Agent, Model: cmd.Model, Subtask: cmd.Subtask, Source: cmd.File})
 			}
 			return printRows(c, f.format, rows, func(r row) string {
-				from := ""
-				if r.Source != builtIn {
-					from = fmt.Sprintf("%21sfrom %s", "", r.Source)
-					if r.Agent != "" {
-						from += ", agent " + r.Agent
-					}
-					if r.Model != "" {
-						from += ", model " + r.Model
-					}
-					from += "\n"
-				}
-				return fmt.Sprintf("%-20s %s\n%s", strings.TrimSpace("/"+r.Name+" "+r.Arguments), oneLine(r.Description), from)
+				from := fmt.Sprintf("%21sfrom %s%s%s\n", "", r.Source, text.When(r.Agent != "", ", agent "+r.Agent), text.When(r.Model != "", ", model "+r.Model))
+				return fmt.Sprintf("%-20s %s\n%s", strings.TrimSpace("/"+r.Name+" "+r.Arguments), oneLine(r.Description), text.When(r.Source != builtIn, from))
 			})
 		})
 }

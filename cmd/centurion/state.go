@@ -46,11 +46,8 @@ func examine(ctx context.Context, c *cli, f *readFlags) error {
 		c.code = exitFailed
 	}
 	return printRows(c, f.format, found, func(x doctor.Finding) string {
-		said := fmt.Sprintf("%-5s %-14s %s\n", x.Status, x.Name, text.Escape(x.Detail))
-		if x.Hint != "" {
-			said += fmt.Sprintf("%20s → %s\n", "", text.Escape(x.Hint))
-		}
-		return said
+		return fmt.Sprintf("%-5s %-14s %s\n", x.Status, x.Name, text.Escape(x.Detail)) +
+			text.When(x.Hint != "", fmt.Sprintf("%20s → %s\n", "", text.Escape(x.Hint)))
 	})
 }
 

@@ -146,29 +146,17 @@ func cancelCommand(c *cli) *cobra.Command {
 	var reason string
 	cmd := projectCommand(c, "cancel ID", "Cancel a mission or a task", "Cancel a mission or a task. What it has changed in the project stays.",
 		"  centurion cancel msn_0199… --reason \"wrong branch\"", exactly(1, 1, "an id"),
-		func(ctx context.Context, v *view, args []string) error {
-			id, err := lookup.ID(ctx, v.API, args[0])
-			if err != nil {
-				return err
-			}
+		on(lookup.ID, func(ctx context.Context, v *view, id string) error {
 			what, err := lookup.Living(ctx, v.API, id)
 			if err != nil {
 				return err
 			}
 			err = v.AsHost(ctx, func(api server.API) error { return api.Cancel(ctx, what, reason) })
-			if err == nil {
-				c.printUndo(afterCancel(what))
+			if err == nil && strings.HasPrefix(what, string(centurion.PrefixMission)+"_") { // a cancelled task is done again by its mission
+				fmt.Fprintf(c.err, "undo: centurion fork %s to continue with a copy\n", what)
 			}
 			return c.say(err, "cancelled "+what)
-		})
+		}))
 	cmd.Flags().StringVar(&reason, "reason", "", "reason, stored with the mission or task")
 	return cmd
-}
-
-// afterCancel is how to continue a cancelled mission: as a copy. A cancelled task is done again by its mission.
-func afterCancel(id string) string {
-	if strings.HasPrefix(id, string(centurion.PrefixMission)+"_") {
-		return "centurion fork " + id + " to continue with a copy"
-	}
-	return ""
 }

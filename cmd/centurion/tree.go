@@ -9,7 +9,6 @@ import (
 	"centurion"
 	"centurion/cli/lookup"
 	"centurion/cli/print"
-	"centurion/orchestrator/branches"
 	"centurion/server"
 	"centurion/tui"
 )
@@ -25,22 +24,16 @@ func forkCommand(c *cli) *cobra.Command {
 	at := ""
 	cmd := projectCommand(c, "fork SESSION", "Copy a conversation into a new mission", forkHelp,
 		"  centurion fork 0/\n  centurion fork ses_0199… --at msg_0199…\n  centurion fork msn_0199… --at -4", exactly(1, 1, "one session"),
-		func(ctx context.Context, v *view, args []string) error {
-			id, err := lookup.Conversation(ctx, v.API, args[0])
-			if err != nil {
-				return err
-			}
-			var got branches.Forked
-			err = v.AsHost(ctx, func(api server.API) (err error) {
-				got, err = api.Fork(ctx, id, at)
-				return err
+		on(lookup.Conversation, func(ctx context.Context, v *view, id string) error {
+			return v.AsHost(ctx, func(api server.API) error {
+				got, err := api.Fork(ctx, id, at)
+				if err != nil {
+					return err
+				}
+				return c.printResult(v.format, got, fmt.Sprintf("copied %s of %s into mission %s, which is paused\nundo: centurion cancel %s\ncontinue it: centurion resume %s",
+					centurion.Count(got.Messages, "message"), got.From.Session, got.Mission, got.Mission, got.Mission))
 			})
-			if err != nil {
-				return err
-			}
-			return c.printResult(v.format, got, fmt.Sprintf("copied %s of %s into mission %s, which is paused\nundo: centurion cancel %s\ncontinue it: centurion resume %s",
-				centurion.Count(got.Messages, "message"), got.From.Session, got.Mission, got.Mission, got.Mission))
-		})
+		}))
 	cmd.Flags().StringVar(&at, "at", "", "last message to copy: id, mark, or -N (default: the newest)")
 	cmd.ValidArgsFunction = complete(c, 1, conversations)
 	completeFlag(cmd, "at", complete(c, 2, points))
@@ -60,21 +53,15 @@ func rewindCommand(c *cli) *cobra.Command {
 	cmd := projectCommand(c, "rewind SESSION", "Rewind a conversation to an older message", rewindHelp,
 		"  centurion rewind 0/ --to -2\n  centurion rewind 0/ --mark before-the-refactoring\n  centurion rewind 0/ --to before-the-refactoring\n"+
 			"  centurion rewind ses_0199… --to msg_0199…", exactly(1, 1, "one session"),
-		func(ctx context.Context, v *view, args []string) error {
-			id, err := lookup.Conversation(ctx, v.API, args[0])
-			if err != nil {
-				return err
-			}
-			var got branches.Rewound
-			err = v.AsHost(ctx, func(api server.API) (err error) {
-				got, err = api.Rewind(ctx, id, r)
-				return err
+		on(lookup.Conversation, func(ctx context.Context, v *view, id string) error {
+			return v.AsHost(ctx, func(api server.API) error {
+				got, err := api.Rewind(ctx, id, r)
+				if err != nil {
+					return err
+				}
+				return c.printResult(v.format, got, print.Rewound(got, r))
 			})
-			if err != nil {
-				return err
-			}
-			return c.printResult(v.format, got, print.Rewound(got, r))
-		})
+		}))
 	cmd.Flags().StringVar(&r.To, "to", "", "target: message id, mark, or -N for N messages back")
 	cmd.Flags().StringVar(&r.Mark, "mark", "", "name for the current message")
 	cmd.ValidArgsFunction = complete(c, 1, conversations)

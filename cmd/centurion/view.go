@@ -12,6 +12,8 @@ import (
 
 	"centurion"
 	"centurion/host"
+	"centurion/server"
+	"centurion/text"
 	"centurion/tui"
 )
 
@@ -59,6 +61,17 @@ func (c *cli) open(ctx context.Context, f *readFlags, do func(*view) error) erro
 
 // action is what a command does with a project.
 type action func(ctx context.Context, v *view, args []string) error
+
+// on is the action for what a command's first argument names, which find makes an id.
+func on(find func(ctx context.Context, api server.API, typed string) (string, error), do func(ctx context.Context, v *view, id string) error) action {
+	return func(ctx context.Context, v *view, args []string) error {
+		id, err := find(ctx, v.API, first(args))
+		if err != nil {
+			return err
+		}
+		return do(ctx, v, id)
+	}
+}
 
 // projectCommand makes a command that acts on a project.
 func projectCommand(c *cli, use, short, long, example string, args cobra.PositionalArgs, do action) *cobra.Command {
@@ -136,8 +149,7 @@ func (c *cli) printResult(format string, object any, text string) error {
 	if format == "json" {
 		return writeJSON(c.out, object)
 	}
-	_, err := fmt.Fprintln(c.out, text)
-	return err
+	return c.say(nil, text)
 }
 
 // printRows prints rows as JSON, or for a person the lines of each.
@@ -145,12 +157,19 @@ func printRows[T any](c *cli, format string, rows []T, lines func(T) string) err
 	if format == "json" {
 		return writeJSON(c.out, append([]T{}, rows...)) // of none an empty list
 	}
-	var b strings.Builder
-	for _, r := range rows {
-		b.WriteString(lines(r))
-	}
-	_, err := io.WriteString(c.out, b.String())
+	_, err := io.WriteString(c.out, strings.Join(text.Each(rows, lines), ""))
 	return err
+}
+
+// printList prints a list as JSON, or for a person with show, or says that there is none.
+func printList[T any](c *cli, format string, all []T, none string, show func() error) error {
+	switch {
+	case format == "json":
+		return writeJSON(c.out, append([]T{}, all...)) // of none an empty list
+	case len(all) == 0:
+		return c.say(nil, none)
+	}
+	return show()
 }
 
 // say prints what was done, unless err says that it was not.

@@ -18,10 +18,7 @@ func (m *mission) see(e centurion.Event, d view.Fact) (Toast, bool) {
 	switch e.Type {
 	case centurion.EventMissionStarted, centurion.EventMissionResumed:
 		m.called, m.waits = false, time.Time{}
-		name := "mission_started"
-		if e.Type == centurion.EventMissionResumed {
-			name = "mission_resumed"
-		}
+		name := text.If(e.Type == centurion.EventMissionResumed, "mission_resumed", "mission_started")
 		return preset(name).Toast("goal", m.goal()), true
 	case centurion.EventMissionUpdated:
 		if d.Countdown == nil || *d.Countdown <= 0 {
@@ -38,7 +35,8 @@ func (m *mission) see(e centurion.Event, d view.Fact) (Toast, bool) {
 	case centurion.EventPermissionReplied, centurion.EventQuestionAnswered, centurion.EventPlanAnswered:
 		m.called = m.called && len(m.board.Asks) > 0
 	case centurion.EventBudgetExceeded:
-		return budget(d), true
+		return preset("budget").Toast("limit", clean(strings.ReplaceAll(d.Limit, "_", " ")), "spent", text.Limit(d.Limit, d.Spent),
+			"max", text.Limit(d.Limit, d.Max)), true
 	case centurion.EventProviderRetry, centurion.EventTaskRetrying:
 		return m.retry(e, d)
 	}
@@ -54,15 +52,9 @@ func (m *mission) end(e centurion.Event, d view.Fact) Toast {
 	if e.Type == centurion.EventMissionCompleted {
 		how = "complete"
 	}
-	cost := ""
-	if d.Cost > 0 {
-		cost = text.USD(d.Cost)
-	}
-	tasks := ""
-	if n := d.Tasks[string(centurion.TaskCompleted)]; n > 0 {
-		tasks = centurion.Count(n, "task") + " completed"
-	}
-	account := text.Dots(tasks, text.Span(text.Millis(d.DurationMS)), cost)
+	done := d.Tasks[string(centurion.TaskCompleted)]
+	account := text.Dots(text.When(done > 0, centurion.Count(done, "task")+" completed"), text.Span(text.Millis(d.DurationMS)),
+		text.When(d.Cost > 0, text.USD(d.Cost)))
 	return preset("mission_"+how).Toast("goal", m.goal(), "reason", clean(d.Reason), "account", account)
 }
 
@@ -83,10 +75,6 @@ func (m *mission) asked(e centurion.Event, d view.Fact) (Toast, bool) {
 	return preset("needs_you").Toast("what", what, "goal", m.goal()), true
 }
 
-func budget(d view.Fact) Toast {
-	return preset("budget").Toast("limit", clean(strings.ReplaceAll(d.Limit, "_", " ")), "spent", text.Limit(d.Limit, d.Spent), "max", text.Limit(d.Limit, d.Max))
-}
-
 // retry says that the model is being waited for, once per wait: one rate limit holds up every session of a mission.
 func (m *mission) retry(e centurion.Event, d view.Fact) (Toast, bool) {
 	if d.WaitMS <= 0 { // a new attempt has its reason in the same field, and no wait
@@ -96,7 +84,7 @@ func (m *mission) retry(e centurion.Event, d view.Fact) (Toast, bool) {
 		t := m.board.Task(e.Task)
 		return preset("task_retried").Toast("title", clean(t.Title), "attempt", strconv.Itoa(max(1, t.Attempt)), "reason", clean(d.Reason)), true
 	}
-	wait := time.Duration(d.WaitMS) * time.Millisecond
+	wait := text.Millis(d.WaitMS)
 	if e.Time.Before(m.waits) {
 		return Toast{}, false
 	}
@@ -174,15 +162,9 @@ func (m *mission) endings(f *family, list List, now time.Time) Toast {
 	lines := atMost(MaxLines, all, func(t centurion.Task) string {
 		return preset("task_"+string(t.Status)).text("title", clean(t.Title), "time", text.Span(Age(t, now)), "reason", why(t))
 	})
-	left := list.Remaining()
-	if f.started {
-		left = list.Text(now)
-	}
-	if left != "" {
-		lines = append(lines, left)
-	}
+	left := text.If(f.started, list.Text(now), list.Remaining())
 	worst.Message = "{lines}"
-	return worst.Toast("lines", strings.Join(lines, "\n"))
+	return worst.Toast("lines", strings.Join(append(lines, text.Filled(left)...), "\n"))
 }
 
 // summary describes how a whole batch ended.
@@ -205,20 +187,14 @@ func (m *mission) summary(f *family) Toast {
 		}
 	}
 	head := fmt.Sprintf("%s in %s: %d ok, %d failed, %d cancelled", centurion.Count(len(all), "task"), text.Span(to.Sub(from)),
-		count[centurion.TaskCompleted], count[centurion.TaskFailed], count[centurion.TaskCancelled])
-	if n := count[centurion.TaskBlocked]; n > 0 {
-		head += fmt.Sprintf(", %d blocked", n)
-	}
+		count[centurion.TaskCompleted], count[centurion.TaskFailed], count[centurion.TaskCancelled]) +
+		text.When(count[centurion.TaskBlocked] > 0, fmt.Sprintf(", %d blocked", count[centurion.TaskBlocked]))
 	lines := append([]string{head}, atMost(MaxLines, all, func(t centurion.Task) string {
 		return fmt.Sprintf("%s %s (%s)", mark(t.Status), clean(t.Title), text.Span(Age(t, to)))
 	})...)
-	p := preset("all_complete")
-	switch {
-	case count[centurion.TaskFailed] > 0:
-		p = preset("all_ended")
+	p := preset(text.If(count[centurion.TaskCompleted] < len(all), "all_ended", "all_complete"))
+	if count[centurion.TaskFailed] > 0 {
 		p.Variant = Error
-	case count[centurion.TaskCompleted] < len(all):
-		p = preset("all_ended")
 	}
 	return p.Toast("summary", strings.Join(lines, "\n"))
 }

@@ -143,11 +143,10 @@ func (l List) SlotLine() string {
 		}
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(of[b]-of[a], cmp.Compare(a, b)) })
-	parts := []string{fmt.Sprintf("Slots: %d/%d", len(active), cmp.Or(l.Slots, DefaultSlots))}
-	for _, n := range names {
-		parts = append(parts, fmt.Sprintf("%s %d/%d", clean(n), of[n], cmp.Or(l.PerAgent, DefaultPerAgent)))
-	}
-	return strings.Join(parts, " · ")
+	each := text.Each(names, func(n string) string {
+		return fmt.Sprintf("%s %d/%d", clean(n), of[n], cmp.Or(l.PerAgent, DefaultPerAgent))
+	})
+	return text.Dots(append([]string{fmt.Sprintf("Slots: %d/%d", len(active), cmp.Or(l.Slots, DefaultSlots))}, each...)...)
 }
 
 // Remaining says how many tasks still run and how many will run; it is empty if there are none.
@@ -155,10 +154,7 @@ func (l List) SlotLine() string {
 //	Still running: 2 | Queued: 1
 func (l List) Remaining() string {
 	active, queued := len(l.In(running[:]...)), len(l.In(pending[:]...))
-	if active+queued == 0 {
-		return ""
-	}
-	return fmt.Sprintf("Still running: %d | Queued: %d", active, queued)
+	return text.When(active+queued > 0, fmt.Sprintf("Still running: %d | Queued: %d", active, queued))
 }
 
 // Text returns the list as plain lines: the running, queued and waiting tasks, and the slots. Each group names at most [MaxLines]
@@ -174,25 +170,15 @@ func (l List) Text(now time.Time) string {
 	for _, g := range l.Live() {
 		lines = append(lines, g.Head)
 		lines = append(lines, atMost(MaxLines, g.Tasks, func(t centurion.Task) string {
-			line := fmt.Sprintf("%s %s (%s) - %s", g.Mark, clean(t.Title), clean(t.Agent), text.Span(Age(t, now)))
-			if IsNew(t, now) {
-				line += " ← NEW"
-			}
-			return line
+			return fmt.Sprintf("%s %s (%s) - %s", g.Mark, clean(t.Title), clean(t.Agent), text.Span(Age(t, now))) + text.When(IsNew(t, now), " ← NEW")
 		})...)
 	}
-	if s := l.SlotLine(); s != "" {
-		lines = append(lines, s)
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(append(lines, text.Filled(l.SlotLine())...), "\n")
 }
 
 // atMost makes a line of each of the first n elements, and one that counts the others.
 func atMost[T any](n int, all []T, line func(T) string) []string {
-	var lines []string
-	for _, v := range all[:min(n, len(all))] {
-		lines = append(lines, line(v))
-	}
+	lines := text.Each(all[:min(n, len(all))], line)
 	if len(all) > n {
 		lines = append(lines, More(len(all)-n))
 	}

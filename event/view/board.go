@@ -112,13 +112,7 @@ func (b *Board) Elapsed(now time.Time) time.Duration {
 
 // In returns the tasks in any of the states, in order.
 func (b *Board) In(states ...centurion.TaskStatus) []*Task {
-	var out []*Task
-	for _, t := range b.Tasks {
-		if slices.Contains(states, t.Status) {
-			out = append(out, t)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(b.Tasks), func(t *Task) bool { return !slices.Contains(states, t.Status) })
 }
 
 // Active returns the tasks that occupy a worker.
@@ -142,8 +136,6 @@ func (b *Board) AgentOf(session, task string) string {
 
 // Owner describes the recipient of the person's messages: the Commander, or the agent that replaces it in a mission.
 func (b *Board) Owner() string {
-	if agent := b.AgentOf(b.Session, ""); agent != "" && agent != "commander" {
-		return "the " + text.Clean(agent)
-	}
-	return "the Commander"
+	agent := b.AgentOf(b.Session, "")
+	return text.If(agent != "" && agent != "commander", "the "+text.Clean(agent), "the Commander")
 }

@@ -95,7 +95,7 @@ func (b *Board) applyMission(e centurion.Event, p Fact) {
 		if p.Countdown != nil {
 			b.Countdown = time.Time{}
 			if *p.Countdown > 0 {
-				b.Countdown = e.Time.Add(time.Duration(*p.Countdown) * time.Millisecond)
+				b.Countdown = e.Time.Add(text.Millis(*p.Countdown))
 			}
 		}
 	case centurion.EventBudgetExceeded:
@@ -138,10 +138,7 @@ func (b *Board) applyTask(e centurion.Event, p Fact) {
 	set(&t.Short, p.Name)
 	setIf(&t.Attempt, p.Attempt)
 	if len(p.Files) > 0 {
-		t.Files = nil
-		for _, f := range p.Files {
-			t.Files = append(t.Files, text.Clean(f))
-		}
+		t.Files = text.Each(p.Files, text.Clean)
 	}
 	if p.Usage.Tokens.Total() >= t.Usage.Tokens.Total() && p.Usage != (centurion.Usage{}) {
 		t.Usage = p.Usage
@@ -289,17 +286,9 @@ func (w *Worker) stream(p Fact) {
 }
 
 func (b *Board) applyVerify(e centurion.Event, p Fact) {
-	t := b.tasks[e.Task]
-	if t == nil {
-		return
-	}
-	switch e.Type {
-	case centurion.EventVerifyStarted:
-		t.Doing = "check " + text.Clean(p.Command)
-	case centurion.EventVerifyPassed:
-		t.Doing = "passed " + text.Clean(p.Command)
-	case centurion.EventVerifyFailed:
-		t.Doing = "failed " + text.Clean(p.Command)
+	words := map[centurion.EventType]string{centurion.EventVerifyStarted: "check ", centurion.EventVerifyPassed: "passed ", centurion.EventVerifyFailed: "failed "}
+	if t := b.tasks[e.Task]; t != nil && words[e.Type] != "" {
+		t.Doing = words[e.Type] + text.Clean(p.Command)
 	}
 }
 

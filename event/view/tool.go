@@ -38,10 +38,7 @@ func ToolSubject(tool string, input json.RawMessage) string {
 
 // Words spells an error's kind for people: rate_limit is "rate limit".
 func Words(kind string) string {
-	if kind == "gate" {
-		return "a rate limit that another session met"
-	}
-	return strings.ReplaceAll(kind, "_", " ")
+	return text.If(kind == "gate", "a rate limit that another session met", strings.ReplaceAll(kind, "_", " "))
 }
 
 // set stores a cleaned text if there is one.

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -163,11 +164,7 @@ func (c *conn) ask(ctx context.Context, a store.Ask) error {
 		Permission: a.Permission, Patterns: a.Patterns, Always: a.Always, Title: a.Title, Text: a.Text, Metadata: a.Metadata})
 	may := able.Confirm
 	if a.Type == store.AskQuestion {
-		text := a.Text
-		if text == "" {
-			text = a.Title
-		}
-		name, params, may = "client/ask_user", Question{ID: a.ID, Session: a.Session, Address: address, Question: text, Choices: a.Options}, able.AskUser
+		name, params, may = "client/ask_user", Question{ID: a.ID, Session: a.Session, Address: address, Question: cmp.Or(a.Text, a.Title), Choices: a.Options}, able.AskUser
 	}
 	if !may {
 		return nil
