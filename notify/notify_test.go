@@ -213,6 +213,13 @@ func TestSendFails(t *testing.T) {
 	if err := d.Send(t.Context(), "a", "b", true); err == nil || !strings.Contains(err.Error(), "no bus") {
 		t.Errorf("a panic: got %v", err)
 	}
+	var late atomic.Bool
+	d.show = func(string, string, bool) error { late.Store(true); return nil }
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := errors.Join(d.Send(ended, "a", "b", true), d.group.Wait()); err != nil || late.Load() {
+		t.Errorf("after its end: %v, shown %v", err, late.Load())
+	}
 	d.show = func(title, body string, urgent bool) error { return fmt.Errorf("%s|%s|%v", title, body, urgent) }
 	if err := d.Send(t.Context(), "--a", "<b>", true); err == nil || !strings.Contains(err.Error(), "a|‹b›|true") {
 		t.Errorf("got %v", err)

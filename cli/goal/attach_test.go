@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/config"
 	"centurion/workspace"
 )
 
@@ -85,5 +86,43 @@ func TestAttachRefuses(t *testing.T) {
 		if _, err := readGiven("/dev/null"); err == nil || !strings.Contains(err.Error(), "no regular file") {
 			t.Errorf("a device: %v", err)
 		}
+	}
+}
+
+// A file is named as agents see it: by its place in the project, also where a link leads there.
+func TestProjectPath(t *testing.T) {
+	base := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(base, "project", "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ws, err := workspace.Open(filepath.Join(base, "project"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	if err := os.Symlink(filepath.Join(base, "project", "sub"), filepath.Join(base, "link")); err != nil {
+		t.Skip(err)
+	}
+	outside := filepath.ToSlash(filepath.Join(base, "other.txt"))
+	for p, want := range map[string]string{filepath.Join(base, "project", "a.txt"): "a.txt", filepath.Join(base, "link", "b.txt"): "sub/b.txt", outside: outside} {
+		if got := projectPath(ws, p); got != want {
+			t.Errorf("%s is %s, want %s", p, got, want)
+		}
+	}
+}
+
+// A model that takes images does not take a PDF for that.
+func TestCheckTakenBy(t *testing.T) {
+	image, pdf := centurion.File{Mime: "image/png", Name: "a.png"}, centurion.File{Mime: centurion.MimePDF, Name: "a.pdf"}
+	var r config.Resolved
+	r.Media = centurion.Media{Image: true}
+	if err := (Attached{Files: []centurion.File{image}}).CheckTakenBy(r, &config.Config{}); err != nil {
+		t.Error(err)
+	}
+	if err := (Attached{Files: []centurion.File{image, pdf}}).CheckTakenBy(r, &config.Config{}); centurion.KindOf(err) != centurion.KindUsage || !strings.Contains(err.Error(), "takes no PDF files") || centurion.HintOf(err) == "" {
+		t.Errorf("a PDF: %v", err)
+	}
+	if got := strings.Join(FileTypes(centurion.Media{Image: true, PDF: true}), ", "); got != "images, PDF" {
+		t.Error(got)
 	}
 }

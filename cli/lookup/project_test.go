@@ -214,3 +214,113 @@ func TestUndoLooks(t *testing.T) {
 		t.Errorf("nothing to redo: %v", err)
 	}
 }
+
+// Names lead to ids; one that is unknown is told with the nearest.
+func TestNames(t *testing.T) {
+	m := mission("msn_1", centurion.MissionRunning, "")
+	m.Isolation, m.Directory, m.Branch = "worktree", "/p", "centurion/msn_1"
+	api := project{missions: []server.Mission{m}, tasks: []server.Task{{ID: "tsk_1", Name: "T2", Mission: "msn_1", Session: "ses_2", Status: centurion.TaskRunning},
+		{ID: "tsk_2", Name: "T3", Mission: "msn_1", Status: centurion.TaskQueued}},
+		sessions: []centurion.Session{{ID: "ses_msn_1", Metadata: centurion.SessionMeta{Address: "0/", Mission: "msn_1"}}, {ID: "ses_2", Metadata: centurion.SessionMeta{Address: "0/1", Mission: "msn_1", Task: "tsk_1"}}}}
+	conflict, usage := centurion.KindConflict, centurion.KindUsage
+	for typed, want := range map[string]struct {
+		id, session string
+		kind        centurion.Kind // of the error of its session
+		events      server.EventQuery
+	}{
+		"":      {"msn_1", "", usage, server.EventQuery{Mission: "msn_1"}},
+		"msn_1": {"msn_1", "ses_msn_1", "", server.EventQuery{Mission: "msn_1"}},
+		"t2":    {"tsk_1", "ses_2", "", server.EventQuery{Mission: "msn_1", Task: "tsk_1"}},
+		"T3":    {"tsk_2", "", conflict, server.EventQuery{Mission: "msn_1", Task: "tsk_2"}},
+		"0/1/":  {"ses_2", "ses_2", "", server.EventQuery{Mission: "msn_1", Session: "ses_2"}},
+	} {
+		if id, err := IDOrLatest(t.Context(), api, typed); id != want.id || err != nil {
+			t.Errorf("%q is %s, %v", typed, id, err)
+		}
+		if s, err := Conversation(t.Context(), api, typed); s != want.session || centurion.KindOf(err) != want.kind {
+			t.Errorf("the session of %q is %s, %v", typed, s, err)
+		}
+		if q, err := Events(t.Context(), api, typed); q != want.events || err != nil {
+			t.Errorf("the events of %q are %+v, %v", typed, q, err)
+		}
+	}
+	for typed, session := range map[string]string{"": "ses_msn_1", "T2": "ses_2", "0/1": "ses_2"} {
+		if m, s, err := Session(t.Context(), api, typed); m != "msn_1" || s != session || err != nil {
+			t.Errorf("%q: %s of %s, %v", typed, s, m, err)
+		}
+	}
+	if _, err := ID(t.Context(), api, "T22"); centurion.KindOf(err) != usage || !strings.Contains(centurion.HintOf(err), `"T2"`) {
+		t.Errorf("a misspelt name: %v (%s)", err, centurion.HintOf(err))
+	}
+	if _, err := ID(t.Context(), project{}, "T2"); centurion.KindOf(err) != usage {
+		t.Errorf("in a project without missions: %v", err)
+	}
+	if _, err := Conversation(t.Context(), api, "msg_1"); centurion.KindOf(err) != usage || !strings.Contains(err.Error(), "message") {
+		t.Errorf("a message: %v", err)
+	}
+}
+
+// Where a task works is its checkout, the project where all share it, and nowhere before it writes or after its end.
+func TestCheckout(t *testing.T) {
+	own := &centurion.Checkout{Dir: "/c", Branch: "b", Start: "s"}
+	for name, c := range map[string]struct {
+		isolation string
+		status    centurion.TaskStatus
+		checkout  *centurion.Checkout
+		dir, says string
+	}{
+		"its own":           {"worktree", centurion.TaskRunning, own, "/c", ""},
+		"shared":            {"shared", centurion.TaskRunning, nil, "/p", ""},
+		"not written yet":   {"worktree", centurion.TaskRunning, nil, "", "has written nothing yet"},
+		"ended":             {"worktree", centurion.TaskCompleted, nil, "", "is completed: its checkout is given back"},
+		"ended and blocked": {"worktree", centurion.TaskBlocked, own, "/c", ""},
+	} {
+		m := mission("msn_1", centurion.MissionRunning, "")
+		m.Isolation, m.Directory = c.isolation, "/p"
+		at, err := Checkout(t.Context(), project{missions: []server.Mission{m}, tasks: []server.Task{{ID: "tsk_1", Mission: "msn_1", Status: c.status, Checkout: c.checkout}}}, "tsk_1")
+		if at.Dir != c.dir || c.says == "" && err != nil || c.says != "" && (centurion.KindOf(err) != centurion.KindConflict || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: %+v, %v", name, at, err)
+		}
+	}
+	m := mission("msn_1", centurion.MissionCancelled, "")
+	m.Isolation = "worktree"
+	if at, err := Checkout(t.Context(), project{missions: []server.Mission{m}}, "msn_1"); centurion.KindOf(err) != centurion.KindConflict || !strings.Contains(err.Error(), "is cancelled") {
+		t.Errorf("an ended mission: %+v, %v", at, err)
+	}
+}
+
+// An answer to a mission, and a number that no choice has, are refused with what to do instead.
+func TestAnswersThatAreNone(t *testing.T) {
+	api := project{missions: []server.Mission{mission("msn_1", centurion.MissionBlocked, ""), mission("msn_2", centurion.MissionCompleted, "")}}
+	for id, hint := range map[string]string{"msn_1": `centurion send msn_1 "TEXT", then: centurion resume msn_1`, "msn_2": "see what waits with: centurion asks"} {
+		if err := RefuseMission(t.Context(), api, id); centurion.KindOf(err) != centurion.KindUsage || !strings.Contains(centurion.HintOf(err), hint) {
+			t.Errorf("%s: %v (%s)", id, err, centurion.HintOf(err))
+		}
+	}
+	if err := RefuseMission(t.Context(), api, "que_1"); err != nil {
+		t.Errorf("a question: %v", err)
+	}
+	a := store.Ask{ID: "que_1", Options: []string{"red", "blue"}}
+	for answer, want := range map[string]string{"2": "blue", "RED": "red", "green": "green", "3": ""} {
+		if got, err := Choice(a, answer); got != want || (err != nil) != (want == "") {
+			t.Errorf("%s: %q, %v", answer, got, err)
+		}
+	}
+}
+
+// Where looking for an undo or a redo fails, that is told and not that there is nothing.
+func TestUndoLooksThatFail(t *testing.T) {
+	api := project{missions: []server.Mission{mission("msn_2", centurion.MissionCompleted, ""), mission("msn_1", centurion.MissionCompleted, "")},
+		undo: func(string, takeover.UndoRequest) (takeover.UndoReport, error) {
+			return takeover.UndoReport{}, &centurion.Error{Kind: centurion.KindDisk, Msg: "no space"}
+		}}
+	if _, _, err := Undoable(t.Context(), api, takeover.UndoRequest{}); centurion.KindOf(err) != centurion.KindDisk {
+		t.Errorf("undo: %v", err)
+	}
+	if _, _, err := Redoable(t.Context(), api, takeover.UndoRequest{}); centurion.KindOf(err) != centurion.KindDisk {
+		t.Errorf("redo: %v", err)
+	}
+	if err := noneToUndo("nothing", nil); centurion.KindOf(err) != centurion.KindConflict || centurion.HintOf(err) == "" {
+		t.Errorf("in a project without missions: %v", err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"centurion"
 	"centurion/cli/lookup"
+	"centurion/host"
 	"centurion/orchestrator"
 	"centurion/orchestrator/branches"
 	"centurion/server"
@@ -132,5 +133,74 @@ func TestSentAndRewound(t *testing.T) {
 		if said := Rewound(got, c.r); said != want {
 			t.Errorf("got %q, want %q", said, want)
 		}
+	}
+}
+
+// How everything that waits is answered is said once, and a blocked mission is written to.
+func TestHowToAnswer(t *testing.T) {
+	permission, plan, question, blocked := store.Ask{Type: store.AskPermission}, store.Ask{Type: store.AskPlan}, store.Ask{Type: store.AskQuestion}, store.Ask{Type: lookup.BlockedMission}
+	const send = `A blocked mission: send it what it needs (centurion send ID "TEXT"), then continue it: centurion resume ID`
+	for want, all := range map[string][]store.Ask{
+		"": nil, send: {blocked},
+		"Answer with: centurion answer ID TEXT": {question, question},
+		"Answer with: centurion approve ID [once|always], centurion deny ID, centurion approve ID, centurion deny ID, centurion answer ID TEXT\n" + send: {question, plan, permission, blocked},
+	} {
+		if got := HowToAnswer(all); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// What was cleaned is told apart from what would be, and who did it.
+func TestTidySays(t *testing.T) {
+	report := host.TidyReport{}
+	report.Missions, report.Sessions, report.Archived, report.Removed = 1, 2, 3, 1
+	report.Worktrees, report.Aside = []string{"/w"}, []string{"/a"}
+	for want, change := range map[string]func(*host.TidyReport){
+		"2 sessions dropped, 3 tasks archived, 1 task removed, of 1 mission that ended.\n": func(*host.TidyReport) {},
+		"2 sessions would be dropped, 3 tasks would be archived, 1 task would be removed, of 1 mission that ended.\nWould be removed, with files of removed tasks and missions that git ignores: /a.\nWould be removed: /w.\n": func(r *host.TidyReport) { r.DryRun, r.HostPID = true, 7 },
+		"Process 7 hosts this project and did it; the state file shrinks only when no process hosts the project.\n":                                                                                                            func(r *host.TidyReport) { r.HostPID, r.Before = 7, 9 },
+		"The state file has 1 KB; it had 2 KB.\n": func(r *host.TidyReport) { r.Before, r.After = 2048, 1024 },
+	} {
+		r := report
+		change(&r)
+		var b strings.Builder
+		if err := Tidy(&b, r); err != nil || !strings.Contains(b.String(), want) || strings.Contains(b.String(), "state file") != (strings.Contains(want, "state file")) {
+			t.Errorf("%v, got\n%s\nwant\n%s", err, b.String(), want)
+		}
+	}
+}
+
+// A merge that was refused before its change was known shows none; weakened checks and an interrupted merge are told.
+func TestMergeTellsTrouble(t *testing.T) {
+	var b strings.Builder
+	r := takeover.MergeReport{Mission: "msn_1", Refused: &takeover.Refusal{}, Items: []takeover.MergedItem{{Task: "tsk_1", Title: "Work", Weakened: []string{"a_test.go was removed"}}}}
+	if err := Merge(&b, r, tui.ShowOptions{}); err != nil || !strings.HasSuffix(b.String(), "        ! a_test.go was removed\n") || !strings.Contains(b.String(), "onto the detached HEAD") || !strings.Contains(b.String(), "tsk_1 Work") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+	b.Reset()
+	if err := Merged(&b, takeover.MergeReport{Finished: true, Mission: "msn_1", Branch: "main", After: "abc"}); err != nil || b.String() != "a merge that was interrupted is complete now\nmerged into main: nothing → abc\nundo: centurion undo msn_1\n" {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+// What becomes of a wish for a shorter conversation depends on who works on it.
+func TestCompactSays(t *testing.T) {
+	for want, p := range map[string]orchestrator.Posted{
+		"nothing to shorten":            {Short: true},
+		"when you write to it with":     {Status: centurion.MissionCompleted},
+		"once mission msn_1 is resumed": {Status: centurion.MissionPaused},
+		"before its next request":       {Working: true},
+	} {
+		p.Compact, p.Mission, p.Address, p.Agent = true, "msn_1", "0/", "commander"
+		if got := Sent(p, false); !strings.Contains(got, want) || !strings.Contains(got, "0/ (commander)") {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := State(orchestrator.State{Activity: "working", Waits: "person", Queued: 2, Calls: []orchestrator.RunningCall{{Tool: "bash", Since: centurion.Now()}}}); got != "now: working, waits for person · bash for 0s · 2 messages unread" {
+		t.Error(got)
+	}
+	if got := Rewound(branches.Rewound{Mission: "msn_1", Session: "ses_1", From: "msg_3", Leaf: "msg_9"}, server.Rewind{To: "msg_9"}); strings.Contains(got, "left as a branch") || !strings.Contains(got, "--to msg_3") {
+		t.Errorf("to a later message: %s", got)
 	}
 }

@@ -201,3 +201,95 @@ func TestBoardWorker(t *testing.T) {
 		t.Errorf("another mission's end: %s", b.Status)
 	}
 }
+
+// A task has one name for people, and an error only where it is told of one; no text is the goal of a mission that has none.
+func TestBoardNames(t *testing.T) {
+	b := board([3]string{"mission.started", "", `{"agent":"scribe"}`}, [3]string{"session.created", "", `{"agent":"scribe"}`},
+		[3]string{"task.queued", "tsk_a", `{"name":"w7","item":"T2","agent":"worker"}`}, [3]string{"task.queued", "tsk_b", `{"item":"T3"}`}, [3]string{"task.queued", "tsk_1234", `{}`},
+		[3]string{"task.running", "tsk_1234", `{"status":"running","files":["a\u0007.go"]}`})
+	for id, want := range map[string]string{"tsk_a": "w7", "tsk_b": "T3", "tsk_1234": "#1234"} {
+		if got := b.Task(id).Name(); got != want {
+			t.Errorf("%s is called %s, want %s", id, got, want)
+		}
+	}
+	if b.AgentOf("", "tsk_a") != "worker" || b.AgentOf("ses_root", "") != "scribe" || b.Owner() != "the scribe" || board().Owner() != "the Commander" {
+		t.Errorf("agents: %q, %q, %q", b.AgentOf("", "tsk_a"), b.AgentOf("ses_root", ""), b.Owner())
+	}
+	if active := b.Active(); len(active) != 1 || active[0].ID != "tsk_1234" || active[0].Files[0] != "a.go" {
+		t.Errorf("at work: %+v", active)
+	}
+	goal := board([3]string{"mission.started", "", `{"goal":"Build it"}`})
+	if goal.IsGoal("Build") || !goal.IsGoal("Build it\n\n(plan only)") || board().IsGoal("Build it") {
+		t.Error("another text is taken for the goal")
+	}
+	if e := view.Read(fact(centurion.EventTaskFailed, `{"status":"failed"}`)).TaskError(); e != nil {
+		t.Errorf("an error that nobody told of: %+v", e)
+	}
+}
+
+// How long a mission has run is what its end says, else the time since its first start, up to its end.
+func TestBoardElapsed(t *testing.T) {
+	started, paused := [3]string{"mission.started", "", `{}`}, [3]string{"mission.paused", "", `{}`}
+	for name, c := range map[string]struct {
+		b    *view.Board
+		want time.Duration
+	}{
+		"not begun": {board(), 0}, "running": {board(started), time.Minute}, "stopped": {board(started, paused), time.Second},
+		"told": {board(started, [3]string{"mission.completed", "", `{"duration_ms":5000}`}), 5 * time.Second},
+	} {
+		if got := c.b.Elapsed(noon.Add(time.Minute)); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// What a task does now is its newest check, call, wait or stop, and a long line that streams is bounded.
+func TestBoardDoing(t *testing.T) {
+	begun := [][3]string{{"mission.started", "", `{}`}, {"task.queued", "tsk_a", `{"status":"queued","parent":"ses_root"}`}, {"task.started", "tsk_a", `{"status":"running"}`}}
+	long := string(event.Data(event.DeltaData{Field: "text", Delta: strings.Repeat("ü", 5000) + "end"}))
+	for want, next := range map[string][3]string{
+		"check go test ./...":   {"verify.started", "tsk_a", `{"command":"go test ./..."}`},
+		"passed go test ./...":  {"verify.passed", "tsk_a", `{"command":"go test ./..."}`},
+		"failed go test ./...":  {"verify.failed", "tsk_a", `{"command":"go test ./..."}`},
+		"bash make":             {"tool.started", "tsk_a", `{"tool":"bash","input":{"description":"x","command":"make"}}`},
+		"grep /a b/":            {"tool.started", "tsk_a", `{"tool":"grep","input":{"pattern":"a b"}}`},
+		"read a title":          {"tool.completed", "tsk_a", `{"tool":"read","title":"a title","input":{"path":"x"}}`},
+		"think":                 {"tool.started", "tsk_a", `{"tool":"think","input":{"n":1}}`},
+		"stopped: by a person":  {string(centurion.EventSessionAborted), "tsk_a", `{"reason":"by a person"}`},
+		"continues with b/two":  {string(centurion.EventSessionModel), "tsk_a", `{"from":"a/one","to":"b/two"}`},
+		"":                      {string(centurion.EventTaskRetrying), "tsk_a", `{"status":"waiting","wait_ms":5000,"attempt":2,"reason":"rate_limit"}`},
+		"the end of a long one": {string(centurion.EventDelta), "tsk_a", long},
+	} {
+		x := board(append(begun, [3]string{"tool.started", "tsk_a", `{"tool":"ls"}`}, next)...).Task("tsk_a")
+		if next[0] == string(centurion.EventDelta) {
+			if !strings.HasSuffix(x.Doing, "end") || len(x.Doing) > 400 {
+				t.Errorf("a long line is kept with %d bytes", len(x.Doing))
+			}
+			continue
+		}
+		if x.Doing != want {
+			t.Errorf("%s: %q, want %q", next[0], x.Doing, want)
+		}
+		if want == "" && (x.Retry == nil || x.Retry.Reason != "rate limit" || !x.Retry.Until.Equal(noon.Add(9*time.Second))) {
+			t.Errorf("it waits for %+v", x.Retry)
+		}
+	}
+	if x := board(append(begun, [3]string{string(centurion.EventTaskRetrying), "tsk_a", `{"status":"waiting","wait_ms":5000}`}, [3]string{"task.failed", "tsk_a", `{"status":"failed"}`})...).Task("tsk_a"); x.Retry != nil {
+		t.Errorf("an ended task waits for %+v", x.Retry)
+	}
+	b := board([3]string{"mission.started", "", `{}`}, [3]string{"tool.started", "", `{"tool":"ls"}`}, [3]string{string(centurion.EventSessionError), "", `{"error":"no answer"}`})
+	if b.Commander.Doing != "no answer" {
+		t.Errorf("a session that failed does %q", b.Commander.Doing)
+	}
+	if got := view.Words("gate"); !strings.Contains(got, "another session") {
+		t.Error(got)
+	}
+}
+
+// A session is known before its task: what it told then, such as its address, is the task's.
+func TestBoardBindsSessions(t *testing.T) {
+	b := board([3]string{"mission.started", "", `{}`}, [3]string{"session.created", "tsk_a", `{"address":"0/1","agent":"worker"}`}, [3]string{"task.started", "tsk_a", `{"status":"running"}`})
+	if x := b.Task("tsk_a"); x.Address != "0/1" || x.Session != "ses_tsk_a" {
+		t.Errorf("%+v", x)
+	}
+}

@@ -165,3 +165,61 @@ func TestIsPassing(t *testing.T) {
 		}
 	}
 }
+
+// Where the supervisor cannot be reached the file is there all the same; what has been started before is tried again until its old
+// instance is gone, and a start that fails at once is told with the command. Removing takes the links away, too.
+func TestInstallAndRemove(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no service of this kind")
+	}
+	sh := func(script string) []string { return []string{"sh", "-c", script} }
+	for name, c := range map[string]struct {
+		reach, start      string
+		forget            []string
+		unreachable, fail bool
+	}{
+		"all well":               {"true", "true", nil, false, false},
+		"nobody there":           {"echo no bus >&2; false", "false", nil, true, false},
+		"it does not start":      {"true", "echo broken >&2; false", nil, false, true},
+		"the old one still ends": {"true", "test -e again || { : > again; false; }", sh("true"), false, false},
+	} {
+		dir := t.TempDir()
+		t.Chdir(dir)
+		u := &Supervisor{File: filepath.Join(dir, "a", "x.service"), text: "[Unit]\n", reach: sh(c.reach), start: sh(c.start), stop: sh("true"), forget: c.forget, links: []string{filepath.Join(dir, "link")}}
+		unreachable, err := u.Install(t.Context())
+		if (unreachable != nil) != c.unreachable || (err != nil) != c.fail || c.fail && !strings.Contains(err.Error(), "broken") {
+			t.Errorf("%s: %v, %v", name, unreachable, err)
+		}
+		if b, err := os.ReadFile(u.File); err != nil || string(b) != u.text {
+			t.Errorf("%s: the file holds %q, %v", name, b, err)
+		}
+		if err := os.Symlink(u.File, u.links[0]); err != nil {
+			t.Fatal(err)
+		}
+		if had, running, err := u.Remove(t.Context()); !had || running != nil || err != nil {
+			t.Errorf("%s: removed %v, %v, %v", name, had, running, err)
+		}
+		if _, err := os.Lstat(u.links[0]); err == nil {
+			t.Errorf("%s: the link stays", name)
+		}
+		if had, _, err := u.Remove(t.Context()); had || err != nil {
+			t.Errorf("%s: removed again: %v, %v", name, had, err)
+		}
+	}
+}
+
+// A service runs when one whole line says so, and a command is told so that it can be typed.
+func TestRunningAndTyped(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no service of this kind")
+	}
+	for said, want := range map[string]bool{"active": true, " active ": true, "inactive": false, "a\nactive": true, "": false} {
+		u := &Supervisor{state: []string{"printf", "%s", said}, active: "active"}
+		if got := u.Running(t.Context()); got != want {
+			t.Errorf("%q: it runs: %v", said, got)
+		}
+	}
+	if got := Typed([]string{"a-b", "it's", "x y", "$HOME"}); got != `a-b 'it'\''s' 'x y' '$HOME'` {
+		t.Error(got)
+	}
+}
