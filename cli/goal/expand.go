@@ -205,10 +205,10 @@ func (e Expansion) content(rel string) (string, error) {
 	}
 	cut := ""
 	if fi.Size() > int64(len(b)) {
-		cut = fmt.Sprintf("\n[the first %d of %d bytes]", len(b), fi.Size())
 		for len(b) > maxAttached-utf8.UTFMax && !utf8.Valid(b) { // a letter was cut in two
 			b = b[:len(b)-1]
 		}
+		cut = fmt.Sprintf("\n[the first %d of %d bytes]", len(b), fi.Size())
 	}
 	if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
 		return "", e.fail(centurion.KindUsage, rel+" is no text", "leave @"+rel+" out")

@@ -87,6 +87,13 @@ func TestExpandCuts(t *testing.T) {
 	if err != nil || !strings.Contains(got, "ä\n[the first 65536 of 131072 bytes]") || strings.Contains(got, "\uFFFD") {
 		t.Errorf("%v, %q", err, got[max(0, len(got)-60):])
 	}
+	if err := e.Workspace.WriteFile("odd.txt", []byte("x"+strings.Repeat("ä", maxAttached))); err != nil {
+		t.Fatal(err)
+	}
+	e.Command.Template = "@odd.txt"
+	if got, err = e.Expand(t.Context()); err != nil || !strings.Contains(got, "ä\n[the first 65535 of 131073 bytes]") {
+		t.Errorf("%v, %q", err, got[max(0, len(got)-60):])
+	}
 	e, _ = newExpansion(t, "@exact.txt", "")
 	if got, err = e.Expand(t.Context()); err != nil || strings.Contains(got, "first") {
 		t.Errorf("%v, %q", err, got[max(0, len(got)-60):])
