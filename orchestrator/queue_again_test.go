@@ -215,7 +215,11 @@ func TestProofOfLaterWork(t *testing.T) {
 	} {
 		l := &merge.Work{Agent: "worker", Item: c.item, Verify: []string{c.command}, Given: []string{c.given}}
 		if c.given != "" {
-			l.Task = &state.Run{ID: centurion.NewID(centurion.PrefixTask)}
+			task := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.st.ID, Status: centurion.TaskRunning}
+			if err := r.store.Update(r.ctx, func(tx *store.Tx) error { return tx.PutTask(&task) }); err != nil {
+				t.Fatal(err)
+			}
+			l.Task = &state.Run{ID: task.ID}
 		}
 		got, err := m.queue.ProveWork(r.ctx, l, c.command, tip, r.work(m, c.files).ID)
 		if err != nil || got.Proof != c.want || !strings.Contains(got.Why, c.why) {

@@ -28,6 +28,7 @@ type answer struct {
 	finish  string
 	tokens  centurion.Tokens
 	size    int           // bytes of the answer
+	steps   int           // requests of the turn, this one included
 	stored  chan struct{} // closed when its row is in the store
 	grown   chan struct{} // buffered by one: there is unstored data
 
@@ -37,10 +38,13 @@ type answer struct {
 	args  [][]byte // their arguments so far
 }
 
+// endsTurn reports whether nothing is left to do after a complete answer.
+func (a *answer) endsTurn() bool { return len(a.calls) == 0 && a.finish != centurion.FinishLength }
+
 // ask makes one request and stores its answer. On return without an error, every tool call of the answer is recorded as running, before
-// any of them starts.
-func (s *Session) ask(ctx context.Context) (*answer, error) {
-	a := &answer{req: s.request(), text: -1, thought: -1, stored: make(chan struct{}), grown: make(chan struct{}, 1)}
+// any of them starts. steps counts the requests of this turn.
+func (s *Session) ask(ctx context.Context, steps int) (*answer, error) {
+	a := &answer{req: s.request(), steps: steps, text: -1, thought: -1, stored: make(chan struct{}), grown: make(chan struct{}, 1)}
 	a.msg = s.newAnswer()
 	over, err := s.reserve(ctx, &a.req, s.need(a.req))
 	if err != nil {
@@ -251,7 +255,7 @@ func (s *Session) accept(ctx context.Context, a *answer) error {
 		return s.abandon(ctx, a, &centurion.Error{Op: "call model", Kind: centurion.KindRefusal,
 			Msg: "the provider's content filter ended the answer"})
 	}
-	if len(a.calls) == 0 && strings.TrimSpace(a.msg.Text()) == "" && a.finish != centurion.FinishLength {
+	if a.endsTurn() && strings.TrimSpace(a.msg.Text()) == "" {
 		return s.abandon(ctx, a, &centurion.Error{Op: "call model", Kind: centurion.KindNoAnswer,
 			Msg: "the model ended its turn with neither text nor a tool call"})
 	}
@@ -272,6 +276,9 @@ func (s *Session) accept(ctx context.Context, a *answer) error {
 			if err := s.tellCall(tx, a.msg.Parts[i]); err != nil {
 				return err
 			}
+		}
+		if a.endsTurn() {
+			return tellIdle(tx, &rec, a.finish, a.steps, a.msg.Text())
 		}
 		return nil
 	})

@@ -231,8 +231,8 @@ func (s *Session) Turn(ctx context.Context) (Outcome, error) {
 			cut = 0
 			continue
 		}
-		if len(a.calls) == 0 && a.finish != centurion.FinishLength {
-			return out, s.idle(ctx, out)
+		if a.endsTurn() {
+			return out, ended(ctx)
 		}
 		if cut++; cut > maxContinuations {
 			return out, &StuckError{Said: a.finish, Times: cut}
@@ -272,7 +272,7 @@ func (s *Session) step(ctx context.Context, out *Outcome) (*answer, error) {
 	}
 	out.Steps++
 	s.last = out.Steps == limit
-	a, err := s.ask(ctx)
+	a, err := s.ask(ctx, out.Steps)
 	if err != nil {
 		return nil, err
 	}
@@ -333,13 +333,14 @@ func (s *Session) PutAborted(tx *store.Tx, why string) error {
 	return tx.PutSession(&s.rec)
 }
 
-// idle records the end of the turn.
+// idle records the end of a turn behind calls. The transaction of an answer without calls does that itself.
 func (s *Session) idle(ctx context.Context, out Outcome) error {
-	return s.update(ctx, func(tx *store.Tx) error {
-		_, err := tx.Append(fact(&s.rec, centurion.EventSessionIdle, map[string]any{
-			"finish": out.Finish, "steps": out.Steps, "text": centurion.Clip(out.Text, 2000)}))
-		return err
-	})
+	return s.update(ctx, func(tx *store.Tx) error { return tellIdle(tx, &s.rec, out.Finish, out.Steps, out.Text) })
+}
+
+func tellIdle(tx *store.Tx, rec *centurion.Session, finish string, steps int, text string) error {
+	_, err := tx.Append(fact(rec, centurion.EventSessionIdle, map[string]any{"finish": finish, "steps": steps, "text": centurion.Clip(text, 2000)}))
+	return err
 }
 
 // update is the session's only way to write.

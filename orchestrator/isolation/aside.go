@@ -60,7 +60,6 @@ func (w *Workplace) leftAs(ctx context.Context, branch string) error {
 	if err != nil {
 		return err
 	}
-	w.asked = nil
 	return w.m.st.Store.Update(ctx, func(tx *store.Tx) error { return putLeft(tx, w.m.st.ID, w.task, aside) })
 }
 
@@ -80,13 +79,11 @@ func putLeft(tx *store.Tx, mission, task string, aside []centurion.Aside) error 
 	} else {
 		rec.Checkout = nil
 	}
-	for _, a := range aside {
-		if slices.ContainsFunc(*had, func(old centurion.Aside) bool { return old.Dir == a.Dir }) {
-			continue
-		}
-		*had = append(*had, a)
+	before := len(*had)
+	*had = withAside(*had, aside)
+	for _, a := range (*had)[before:] {
 		if !rec.Status.Alive() { // no event follows the end of a mission; its record has it
-			continue
+			break
 		}
 		d := state.Living(rec)
 		d.Note = strings.TrimPrefix(who+": ", ": ") + a.String()
@@ -98,6 +95,16 @@ func putLeft(tx *store.Tx, mission, task string, aside []centurion.Aside) error 
 		return tx.PutTask(&t)
 	}
 	return tx.PutMission(&rec)
+}
+
+// withAside adds directories to those that are known.
+func withAside(known, more []centurion.Aside) []centurion.Aside {
+	for _, a := range more {
+		if !slices.ContainsFunc(known, func(old centurion.Aside) bool { return old.Dir == a.Dir }) {
+			known = append(known, a)
+		}
+	}
+	return known
 }
 
 // DropAside removes directories of git-ignored files and returns the removed ones.

@@ -327,38 +327,43 @@ func (w *Workplace) Uncommitted(ctx context.Context) ([]string, error) {
 	return w.checkout.Uncommitted(ctx)
 }
 
-// close releases the checkout, if there is one.
-func (w *Workplace) close(ctx context.Context, into string) (kept string, err error) {
+// close releases the checkout, if there is one, and returns its branch. The caller records that it is gone.
+func (w *Workplace) close(ctx context.Context, into string) (branch, kept string, err error) {
 	if err := w.lock(ctx); err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer w.unlock()
 	if w.checkout == nil {
-		return "", nil
+		return "", "", nil
 	}
-	branch := w.checkout.Where().Branch
+	branch = w.checkout.Where().Branch
 	if kept, err = w.checkout.Release(ctx, into); err != nil {
-		return kept, err
+		return "", kept, err
 	}
 	failpoint.Hit(failpoint.CheckoutLeft)
 	err = w.ws.Close()
-	w.checkout, w.ws = nil, nil
-	return kept, errors.Join(err, w.leftAs(ctx, branch))
+	w.checkout, w.ws, w.asked = nil, nil, nil
+	return branch, kept, err
 }
 
-// Vacate releases the checkout of an ended task and describes where its unmerged work is, "" if there is none.
-func (m *Checkouts) Vacate(ctx context.Context, t centurion.Task) string {
+// Vacate releases the checkout of an ended task. The note describes where its unmerged work is, "" if there is none. record, if not nil, has to
+// run in the transaction of the task's end: until then the task names a checkout that it has left.
+func (m *Checkouts) Vacate(ctx context.Context, t centurion.Task) (note string, record func(*store.Tx) error) {
 	if t.Sub != nil || t.Session == "" {
-		return ""
+		return "", nil
 	}
 	if !m.Isolated() {
 		if err := m.sealTrees(ctx, t.ID, t.Landed, t.Files); err != nil {
-			return "its changes cannot be reverted: " + err.Error()
+			return "its changes cannot be reverted: " + err.Error(), nil
 		}
-		return ""
+		return "", nil
 	}
 	w := m.PlaceOf(t.Session, t.ID)
-	kept, err := w.end(ctx)
+	branch, kept, err := w.end(ctx)
+	var aside []centurion.Aside
+	if err == nil && branch != "" {
+		aside, err = m.Ground.Repo.Aside(branch)
+	}
 	if err != nil {
 		w.shut() // it stays recorded and is found again
 	}
@@ -368,37 +373,36 @@ func (m *Checkouts) Vacate(ctx context.Context, t centurion.Task) string {
 	}
 	m.mu.Unlock()
 	if err != nil { // it stays recorded, so nothing is lost
-		return "its checkout could not be given back: " + err.Error()
+		return "its checkout could not be given back: " + err.Error(), nil
 	}
-	return m.leftover(ctx, t.ID, kept)
-}
-
-// leftover describes a task's unmerged work and where it is; "" if there is none.
-func (m *Checkouts) leftover(ctx context.Context, task, kept string) string {
 	var notes []string
 	if kept != "" {
 		notes = append(notes, "what it changed and what was not merged stands on the branch "+kept)
 	}
-	if t, err := m.st.Store.Task(ctx, task); err == nil { // the task was readable when its checkout was released
-		for _, a := range t.Aside {
-			notes = append(notes, a.String())
-		}
+	if now, err := m.st.Store.Task(ctx, t.ID); err == nil { // the task was readable when its checkout was released
+		t.Aside = now.Aside
 	}
-	return strings.Join(notes, "; ")
+	for _, a := range withAside(t.Aside, aside) {
+		notes = append(notes, a.String())
+	}
+	if branch != "" {
+		record = func(tx *store.Tx) error { return putLeft(tx, m.st.ID, t.ID, aside) }
+	}
+	return strings.Join(notes, "; "), record
 }
 
-// end releases the checkout into the mission's branch, even if it was not opened since a restart.
-func (w *Workplace) end(ctx context.Context) (kept string, err error) {
+// end releases the checkout into the mission's branch, even if it was not opened since a restart. The caller records that it is gone.
+func (w *Workplace) end(ctx context.Context) (branch, kept string, err error) {
 	at, err := w.recorded(ctx)
 	if err != nil || at == nil {
-		return "", err
+		return "", "", err
 	}
 	if err := w.reopen(ctx); err != nil {
-		return "", err
+		return "", "", err
 	}
 	tip, err := w.m.Tip(ctx)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	return w.close(ctx, tip)
 }
@@ -417,7 +421,9 @@ func (m *Checkouts) Leave(status centurion.MissionStatus) {
 	m.mu.Unlock()
 	for _, w := range places {
 		if over && w.task == "" {
-			_, _ = w.end(ctx) // a checkout that cannot be released stays recorded
+			if branch, _, err := w.end(ctx); err == nil && branch != "" { // a checkout that cannot be released stays recorded
+				_ = w.leftAs(ctx, branch)
+			}
 		}
 		w.shut()
 	}

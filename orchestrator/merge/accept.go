@@ -136,7 +136,7 @@ func (m *Queue) bring(ctx context.Context, a *Author, l *Work, message, said str
 	if l.Commit.ID == "" && len(l.Verify) == 0 {
 		return kept, nil, nil
 	}
-	if l.Task != nil {
+	if l.Task != nil && len(l.Verify) == 0 { // else its first check says so
 		if err := m.st.MoveRun(ctx, l.Task, centurion.TaskVerifying, nil); err != nil {
 			return kept, nil, err
 		}
@@ -144,10 +144,13 @@ func (m *Queue) bring(ctx context.Context, a *Author, l *Work, message, said str
 	if err := m.Land(ctx, l); err != nil || l.Back != nil || l.There == "" {
 		return kept, l.Back, err
 	}
-	if err := checkout.Move(ctx, l.There); centurion.KindOf(err) == centurion.KindConflict {
-		return kept, nil, nil
-	} else if err != nil {
+	err = checkout.Move(ctx, l.There)
+	stays := centurion.KindOf(err) == centurion.KindConflict
+	if err != nil && !stays {
 		return kept, nil, err
+	}
+	if recorded := l.Landed != nil; recorded != stays { // the merge's record says where the checkout stands now
+		return kept, nil, nil
 	}
 	return kept, nil, a.KeepPlace(ctx)
 }

@@ -10,6 +10,7 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/orchestrator/brief"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/verify"
 	"centurion/workspace/todo"
@@ -64,8 +65,18 @@ func (m *Prover) Close(ctx context.Context) error {
 	return err
 }
 
-// ProveWork proves one command and keeps the receipt. One that the same command has given for the same files counts on.
+// ProveWork proves one command and keeps the receipt.
 func (m *Prover) ProveWork(ctx context.Context, l *Work, command, before, after string) (centurion.Receipt, error) {
+	r, err := m.proveWork(ctx, l, command, before, after)
+	return r, errors.Join(err, m.keepUnkept(context.WithoutCancel(ctx)))
+}
+
+// proveWork proves one command. A passing receipt that the command has for the same files already is returned as it is; a new one is kept by
+// the next transaction. The caller has the queue's turn.
+func (m *Prover) proveWork(ctx context.Context, l *Work, command, before, after string) (centurion.Receipt, error) {
+	if err := m.keepUnkept(ctx); err != nil {
+		return centurion.Receipt{}, err
+	}
 	all, err := m.st.Store.Receipts(ctx, m.st.ID)
 	if err != nil {
 		return centurion.Receipt{}, err
@@ -74,15 +85,14 @@ func (m *Prover) ProveWork(ctx context.Context, l *Work, command, before, after 
 	if err != nil {
 		return centurion.Receipt{}, err
 	}
-	proven := false
-	for _, r := range all {
-		if r.Item != l.Item || r.Final || strings.TrimSpace(r.Command) != command || !r.Passed {
-			continue
+	all = slices.DeleteFunc(all, func(r centurion.Receipt) bool {
+		return r.Item != l.Item || r.Final || strings.TrimSpace(r.Command) != command || !r.Passed
+	})
+	if i := slices.IndexFunc(all, func(r centurion.Receipt) bool { return r.Tree == tree }); i >= 0 {
+		if l.Task != nil {
+			err = m.st.MoveRun(ctx, l.Task, centurion.TaskVerifying, nil)
 		}
-		if r.Tree == tree {
-			return r, nil
-		}
-		proven = proven || r.Proof.Solid()
+		return all[i], err
 	}
 	want := centurion.Receipt{Mission: m.st.ID, Command: command, Item: l.Item}
 	if l.Task != nil {
@@ -91,7 +101,7 @@ func (m *Prover) ProveWork(ctx context.Context, l *Work, command, before, after 
 	if err := m.may.MayCheck(ctx, command, l.Agent, want.Task); err != nil {
 		return want, err
 	}
-	if err := m.tellCheck(ctx, centurion.EventVerifyStarted, want); err != nil {
+	if err := m.start(ctx, want, l.Task); err != nil {
 		return want, err
 	}
 	t, err := m.proofTrees(ctx)
@@ -105,6 +115,7 @@ func (m *Prover) ProveWork(ctx context.Context, l *Work, command, before, after 
 	if err != nil {
 		return got, err
 	}
+	proven := slices.ContainsFunc(all, func(r centurion.Receipt) bool { return r.Proof.Solid() })
 	if got.Passed && got.Proof == centurion.ProofUnproven && proven && len(got.Weakened) == 0 {
 		// What this item did before has turned the check green, and it still is.
 		got.Proof, got.Why = centurion.ProofRegression, "earlier work of the same item was proven by it"
@@ -118,7 +129,8 @@ func (m *Prover) ProveWork(ctx context.Context, l *Work, command, before, after 
 		got.Commit = after
 	}
 	failpoint.Hit(failpoint.CheckRan)
-	return got, m.keepReceipt(ctx, &got)
+	m.unkept = append(m.unkept, unkeptReceipt{Receipt: got})
+	return got, nil
 }
 
 // proveWhole proves once more what an item's newest work alone could not, with everything taken out that tasks have merged for
@@ -163,31 +175,50 @@ func (m *Prover) withoutItem(ctx context.Context, item, commit string) (without 
 	return commit, len(landed) > 0, nil
 }
 
-// keepReceipt stores a receipt and tells of it.
-func (m *Prover) keepReceipt(ctx context.Context, r *centurion.Receipt) error {
-	return m.keepOwn(ctx, r, false)
+// unkeptReceipt is a receipt that the queue's next transaction stores. early says that it is of a check of the mission that the mission's branch
+// has not passed.
+type unkeptReceipt struct {
+	centurion.Receipt
+	early bool
 }
 
-// keepOwn is keepReceipt for a check of the mission, which is early while the mission's branch has not passed it.
-func (m *Prover) keepOwn(ctx context.Context, r *centurion.Receipt, early bool) error {
-	typ := centurion.EventVerifyFailed
+// update runs f in a transaction that first stores the unkept receipts: a check and what follows from it at once are one write. The caller
+// has the queue's turn.
+func (m *Prover) update(ctx context.Context, f func(tx *store.Tx) error) error {
+	err := m.st.Store.Update(ctx, func(tx *store.Tx) error {
+		for _, r := range m.unkept {
+			if err := putReceipt(tx, r.Receipt, r.early); err != nil {
+				return err
+			}
+		}
+		return f(tx)
+	})
+	if err == nil {
+		m.unkept = nil
+	}
+	return err
+}
+
+// keepUnkept stores the unkept receipts before something that may take long, or at the end. The caller has the queue's turn.
+func (m *Prover) keepUnkept(ctx context.Context) error {
+	if len(m.unkept) == 0 {
+		return nil
+	}
+	return m.update(ctx, func(*store.Tx) error { return nil })
+}
+
+// putReceipt stores a receipt and its event.
+func putReceipt(tx *store.Tx, r centurion.Receipt, early bool) error {
+	if err := tx.PutReceipt(&r); err != nil {
+		return err
+	}
+	typ, data := centurion.EventVerifyFailed, checkData(r)
 	if r.Passed {
 		typ = centurion.EventVerifyPassed
 	}
-	r.Early = early && !r.Passed
-	return m.st.Store.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.PutReceipt(r); err != nil {
-			return err
-		}
-		fact := checkFact(typ, *r)
-		if early {
-			d := checkData(*r)
-			d.Early = true
-			fact.Data = event.Data(d)
-		}
-		_, err := tx.Append(fact)
-		return err
-	})
+	data.Early = early
+	_, err := tx.Append(centurion.Event{Type: typ, Mission: r.Mission, Task: r.Task, Data: event.Data(data)})
+	return err
 }
 
 // ownChecks lists the mission's own checks: those of the configuration, and those under the plan's title.
@@ -203,9 +234,15 @@ func (m *Prover) ownChecks(ctx context.Context) ([]string, error) {
 	return verify.Distinct(commands), nil
 }
 
-// OwnCheck returns what a check of the mission says of a commit; it runs once for each tree. A red one that should be green
-// is run once more.
+// OwnCheck is ownCheck, whose receipt is kept at once.
 func (m *Prover) OwnCheck(ctx context.Context, command, commit string, green bool) (centurion.Receipt, error) {
+	r, err := m.ownCheck(ctx, command, commit, green)
+	return r, errors.Join(err, m.keepUnkept(context.WithoutCancel(ctx)))
+}
+
+// ownCheck returns the result of a check of the mission on a commit; it runs once for each tree. If green, a failing one is run once more.
+// The caller has the queue's turn.
+func (m *Prover) ownCheck(ctx context.Context, command, commit string, green bool) (centurion.Receipt, error) {
 	tree, err := m.iso.Ground.Repo.TreeOf(ctx, commit)
 	if err != nil {
 		return centurion.Receipt{}, err
@@ -233,9 +270,9 @@ func (m *Prover) OwnCheck(ctx context.Context, command, commit string, green boo
 	return r, err
 }
 
-// runOn runs a command on a commit, keeps the receipt and tells of it. The one who calls has the queue's turn.
+// runOn runs a command on a commit. The next transaction keeps its receipt. The caller has the queue's turn.
 func (m *Prover) runOn(ctx context.Context, want centurion.Receipt, green bool) (centurion.Receipt, error) {
-	if err := m.tellCheck(ctx, centurion.EventVerifyStarted, want); err != nil {
+	if err := m.start(ctx, want, nil); err != nil {
 		return want, err
 	}
 	t, err := m.proofTrees(ctx)
@@ -253,8 +290,10 @@ func (m *Prover) runOn(ctx context.Context, want centurion.Receipt, green bool) 
 		return r, err
 	}
 	r.Mission, r.Item, r.Task, r.Final, r.Tree, r.Commit = m.st.ID, want.Item, want.Task, want.Final, want.Tree, want.Commit
+	r.Early = !green && !r.Passed
 	failpoint.Hit(failpoint.CheckRan)
-	return r, m.keepOwn(ctx, &r, !green)
+	m.unkept = append(m.unkept, unkeptReceipt{Receipt: r, early: !green})
+	return r, nil
 }
 
 func firstLine(r centurion.Receipt) string {
@@ -285,7 +324,7 @@ func (m *Prover) Check(ctx context.Context, c Check) (centurion.Receipt, error) 
 
 // final runs a command on the finished work, unless it was green on the same files, at the end or as a check of the mission. One that
 // proves runs without all of the mission's work as well: only a run of that kind spares it another.
-func (m *Prover) final(ctx context.Context, c Check) (centurion.Receipt, error) {
+func (m *Prover) final(ctx context.Context, c Check) (r centurion.Receipt, err error) {
 	command, proves := c.Command, c.Proves
 	want := centurion.Receipt{Command: command, Final: true}
 	if err := m.may.MayCheck(ctx, command, c.Agent, ""); err != nil {
@@ -296,6 +335,7 @@ func (m *Prover) final(ctx context.Context, c Check) (centurion.Receipt, error) 
 		return want, err
 	}
 	defer release()
+	defer func() { err = errors.Join(err, m.keepUnkept(context.WithoutCancel(ctx))) }()
 	if want.Commit, err = m.iso.Tip(ctx); err != nil {
 		return want, err
 	}
@@ -312,10 +352,10 @@ func (m *Prover) final(ctx context.Context, c Check) (centurion.Receipt, error) 
 		}
 		if !r.Final && !proves && r.Item == "" && r.Proof == "" { // neither an item's nor flaky
 			r.Final = true // it ran on the files that are the finished work
-			err = m.keepReceipt(ctx, &r)
+			m.unkept = append(m.unkept, unkeptReceipt{Receipt: r})
 		}
-		if r.Final || err != nil {
-			return r, err
+		if r.Final {
+			return r, nil
 		}
 	}
 	if proves {
@@ -328,7 +368,7 @@ func (m *Prover) final(ctx context.Context, c Check) (centurion.Receipt, error) 
 func (m *Prover) proveFinal(ctx context.Context, want centurion.Receipt) (centurion.Receipt, error) {
 	base, err := m.iso.Base(ctx)
 	if err == nil {
-		err = m.tellCheck(ctx, centurion.EventVerifyStarted, want)
+		err = m.start(ctx, want, nil)
 	}
 	if err != nil {
 		return want, err
@@ -343,7 +383,8 @@ func (m *Prover) proveFinal(ctx context.Context, want centurion.Receipt) (centur
 	}
 	r.Mission, r.Final, r.Tree, r.Commit = m.st.ID, true, want.Tree, want.Commit
 	failpoint.Hit(failpoint.CheckRan)
-	return r, m.keepReceipt(ctx, &r)
+	m.unkept = append(m.unkept, unkeptReceipt{Receipt: r})
+	return r, nil
 }
 
 // shared runs a command in the project's directory while no tool writes.
@@ -352,7 +393,7 @@ func (m *Prover) shared(ctx context.Context, c Check) (centurion.Receipt, error)
 	if err := m.may.MayCheck(ctx, c.Command, c.Agent, c.Task); err != nil {
 		return want, err
 	}
-	err := m.tellCheck(ctx, centurion.EventVerifyStarted, want)
+	err := m.st.Store.Update(ctx, func(tx *store.Tx) error { return m.tellStarted(tx, want) })
 	if err != nil {
 		return want, err
 	}
@@ -367,19 +408,24 @@ func (m *Prover) shared(ctx context.Context, c Check) (centurion.Receipt, error)
 	got.Mission, got.Task, got.Item, got.Final = m.st.ID, want.Task, want.Item, want.Final
 	got.Why = "no isolation: that it is green is all that was looked at"
 	failpoint.Hit(failpoint.CheckRan)
-	return got, m.keepReceipt(ctx, &got)
+	return got, m.st.Store.Update(ctx, func(tx *store.Tx) error { return putReceipt(tx, got, false) })
 }
 
-func (m *Prover) tellCheck(ctx context.Context, t centurion.EventType, r centurion.Receipt) error {
-	r.Mission = m.st.ID
-	return m.st.Store.Update(ctx, func(tx *store.Tx) error {
-		_, err := tx.Append(checkFact(t, r))
-		return err
+// start records that a check begins, and that the task of run, which may be nil, is verified by it. The caller has the queue's turn.
+func (m *Prover) start(ctx context.Context, want centurion.Receipt, run *state.Run) error {
+	return m.update(ctx, func(tx *store.Tx) error {
+		if run != nil {
+			if err := m.st.MoveRunIn(tx, run, centurion.TaskVerifying, nil); err != nil {
+				return err
+			}
+		}
+		return m.tellStarted(tx, want)
 	})
 }
 
-func checkFact(t centurion.EventType, r centurion.Receipt) centurion.Event {
-	return centurion.Event{Type: t, Mission: r.Mission, Task: r.Task, Data: event.Data(checkData(r))}
+func (m *Prover) tellStarted(tx *store.Tx, r centurion.Receipt) error {
+	_, err := tx.Append(centurion.Event{Type: centurion.EventVerifyStarted, Mission: m.st.ID, Task: r.Task, Data: event.Data(checkData(r))})
+	return err
 }
 
 func checkData(r centurion.Receipt) event.VerifyData {

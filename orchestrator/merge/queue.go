@@ -2,6 +2,7 @@ package merge
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"centurion"
@@ -47,12 +48,17 @@ func (l *Work) end(back *Rejection, err error) { l.Done, l.Back, l.err = true, b
 
 // Land brings work onto the mission's branch, or says in l.Back why that cannot be. It returns when that is decided.
 func (m *Queue) Land(ctx context.Context, l *Work) error {
+	free := m.turn.TryAcquire(1)
+	if !free && l.Task != nil { // else its check begins at once and says so
+		if err := m.st.MoveRun(ctx, l.Task, centurion.TaskVerifying, nil); err != nil {
+			return err
+		}
+	}
 	m.mu.Lock()
 	m.waiting = append(m.waiting, l)
 	m.mu.Unlock()
-	err := m.turn.Acquire(ctx, 1)
-	if err != nil {
-		err = context.Cause(ctx)
+	if !free && m.turn.Acquire(ctx, 1) != nil {
+		err := context.Cause(ctx)
 		if !m.quit(l) { // whoever merges it is not to be disturbed
 			return err
 		}
@@ -107,7 +113,8 @@ func (m *Queue) batch(l *Work) []*Work {
 
 // round merges a batch: each on top of the one before it, the mission's own checks once on the last. What is not decided
 // then stays in the line. The first of a batch is always decided, so that the line moves.
-func (m *Queue) round(ctx context.Context, batch []*Work) error {
+func (m *Queue) round(ctx context.Context, batch []*Work) (err error) {
+	defer func() { err = errors.Join(err, m.keepUnkept(context.WithoutCancel(ctx))) }()
 	tip, err := m.iso.Tip(ctx)
 	if err != nil {
 		return err
@@ -193,7 +200,7 @@ func (m *Queue) Guard(ctx context.Context, tip string, chain []*Work) ([]*Work, 
 		guilty := len(chain) - 1
 		for low := 0; low < guilty; {
 			mid := (low + guilty) / 2
-			r, err := m.OwnCheck(ctx, red.Command, chain[mid].Next, true)
+			r, err := m.ownCheck(ctx, red.Command, chain[mid].Next, true)
 			if err != nil {
 				return nil, err
 			}
@@ -219,17 +226,20 @@ func (m *Queue) BrokenBy(ctx context.Context, tip string, l *Work) (*centurion.R
 		return nil, err
 	}
 	for _, command := range commands {
+		if err := m.keepUnkept(ctx); err != nil { // before a person may be asked
+			return nil, err
+		}
 		if err := m.may.MayCheck(ctx, command, l.Agent, ""); err != nil {
 			if centurion.KindOf(err) == centurion.KindPermission {
 				continue // it guards nothing; the end of the mission asks for it
 			}
 			return nil, err
 		}
-		was, err := m.OwnCheck(ctx, command, tip, false)
+		was, err := m.ownCheck(ctx, command, tip, false)
 		if err != nil {
 			return nil, err
 		}
-		now, err := m.OwnCheck(ctx, command, l.Next, was.Passed)
+		now, err := m.ownCheck(ctx, command, l.Next, was.Passed)
 		if err != nil {
 			return nil, err
 		}
@@ -285,7 +295,7 @@ func (m *Queue) Advance(ctx context.Context, tip string, chain []*Work) error {
 
 // recordMerging records, before it happens, what a chain brings to the branch.
 func (m *Queue) recordMerging(ctx context.Context, chain []*Work) error {
-	return m.st.Store.Update(ctx, func(tx *store.Tx) error {
+	return m.update(ctx, func(tx *store.Tx) error {
 		for _, l := range chain {
 			if l.Task == nil {
 				if _, err := m.st.RecordIn(tx, func(rec *centurion.Mission) {
@@ -307,12 +317,21 @@ func (m *Queue) recordMerging(ctx context.Context, chain []*Work) error {
 	})
 }
 
-// decided records, and tells, whether the branch has a commit that was on its way there. task is empty for the mission's own agent.
+// decided records, and tells, whether the branch has a commit that was on its way there, to which its checkout is moved then. task is empty
+// for the mission's own agent.
 func (m *Queue) decided(tx *store.Tx, task string, l centurion.Landed, there bool) error {
 	lost := func(x centurion.Landed) bool { return !there && x.Commit == l.Commit }
+	moved := func(at *centurion.Checkout) *centurion.Checkout {
+		if at == nil || !there {
+			return at
+		}
+		return &centurion.Checkout{Dir: at.Dir, Branch: at.Branch, Start: l.Commit}
+	}
 	session := ""
 	if task == "" {
-		if _, err := m.st.RecordIn(tx, func(rec *centurion.Mission) { rec.Landed, rec.Merging = slices.DeleteFunc(rec.Landed, lost), "" }); err != nil {
+		if _, err := m.st.RecordIn(tx, func(rec *centurion.Mission) {
+			rec.Landed, rec.Merging, rec.Checkout = slices.DeleteFunc(rec.Landed, lost), "", moved(rec.Checkout)
+		}); err != nil {
 			return err
 		}
 	} else {
@@ -320,7 +339,7 @@ func (m *Queue) decided(tx *store.Tx, task string, l centurion.Landed, there boo
 		if err != nil {
 			return err
 		}
-		t.Landed, t.Merging, session = slices.DeleteFunc(t.Landed, lost), "", t.Session
+		t.Landed, t.Merging, t.Checkout, session = slices.DeleteFunc(t.Landed, lost), "", moved(t.Checkout), t.Session
 		if err := tx.PutTask(&t); err != nil {
 			return err
 		}
@@ -397,7 +416,7 @@ func (m *Queue) proveLanding(ctx context.Context, l *Work, before, after string)
 		return nil, err
 	}
 	for _, command := range verify.Distinct(l.Verify) {
-		r, err := m.ProveWork(ctx, l, command, before, after)
+		r, err := m.proveWork(ctx, l, command, before, after)
 		if err != nil {
 			return nil, err
 		}

@@ -33,6 +33,8 @@ type Prover struct {
 	// bench is the checkout in which checks run. It is kept, so that what a check builds or fetches is there for the next.
 	bench *worktree.Checkout
 	known map[string]centurion.Receipt // what the mission's own checks said, by command and tree
+	// unkept are receipts that the next transaction stores: see update.
+	unkept []unkeptReceipt
 }
 
 // NewProver returns the prover of a mission; dir is the project's directory, and alone runs a function while no tool call writes.

@@ -67,13 +67,16 @@ func (m *Mission) RecordRefusal(ctx context.Context, task, session string, attem
 
 // MoveRun moves the task of a running attempt. It fails for a stale attempt.
 func (m *Mission) MoveRun(ctx context.Context, r *Run, to centurion.TaskStatus, change func(*centurion.Task)) error {
-	return m.Store.Update(ctx, func(tx *store.Tx) error {
-		if err := m.Fences.Check(r.ID, r.Attempt); err != nil {
-			return err
-		}
-		_, err := MoveTask(tx, r.ID, to, change)
+	return m.Store.Update(ctx, func(tx *store.Tx) error { return m.MoveRunIn(tx, r, to, change) })
+}
+
+// MoveRunIn is [Mission.MoveRun] in a transaction.
+func (m *Mission) MoveRunIn(tx *store.Tx, r *Run, to centurion.TaskStatus, change func(*centurion.Task)) error {
+	if err := m.Fences.Check(r.ID, r.Attempt); err != nil {
 		return err
-	})
+	}
+	_, err := MoveTask(tx, r.ID, to, change)
+	return err
 }
 
 // Run is one living task. Its goroutine owns all fields but Cancel and Done.

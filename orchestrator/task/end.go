@@ -34,7 +34,7 @@ func (ts *Tasks) endTask(ctx context.Context, r *state.Run, out session.Outcome,
 	if terr != nil {
 		return terr
 	}
-	ts.takeOver(after, r, t, status, &out)
+	left := ts.takeOver(after, r, t, status, &out)
 	rejected, void := state.Rejects(t.Agent, status, out.Text), state.JudgesNothing(t.Agent, status, out.Text)
 	if rejected && t.Reviews && ts.Mission.Fences.Check(r.ID, r.Attempt) == nil {
 		// Before the end is recorded: should the host die in between, the review ends once more and finds it open.
@@ -51,6 +51,11 @@ func (ts *Tasks) endTask(ctx context.Context, r *state.Run, out session.Outcome,
 	if err := ts.Mission.Store.Update(after, func(tx *store.Tx) error {
 		if err := ts.Mission.Fences.Check(r.ID, r.Attempt); err != nil {
 			return err
+		}
+		if left != nil {
+			if err := left(tx); err != nil {
+				return err
+			}
 		}
 		doubtful, derr := ts.endsInDoubt(tx, p, t, status)
 		if derr != nil {
@@ -91,16 +96,19 @@ func (ts *Tasks) endStatus(err error) centurion.TaskStatus {
 	return centurion.TaskFailed
 }
 
-// takeOver takes the plan from a planner's answer and releases the task's checkout. Notes about both are added to its result.
-func (ts *Tasks) takeOver(ctx context.Context, r *state.Run, t centurion.Task, status centurion.TaskStatus, out *session.Outcome) {
+// takeOver takes the plan from a planner's answer and releases the task's checkout. Notes about both are added to its result. left, if not
+// nil, has to run in the transaction of the task's end.
+func (ts *Tasks) takeOver(ctx context.Context, r *state.Run, t centurion.Task, status centurion.TaskStatus, out *session.Outcome) (left func(*store.Tx) error) {
 	if note := ts.takePlan(ctx, r, status, out.Text); note != "" {
 		out.Text += "\n\n(" + note + ")"
 	}
 	if status.Ended() && ts.Mission.Fences.Check(r.ID, r.Attempt) == nil {
-		if note := ts.Checkouts.Vacate(ctx, t); note != "" {
+		note := ""
+		if note, left = ts.Checkouts.Vacate(ctx, t); note != "" {
 			out.Text = strings.TrimSpace(out.Text + "\n\n(" + note + ")")
 		}
 	}
+	return left
 }
 
 // endsInDoubt reports whether the checks of a completed task prove too little, so that its parent has to act at once.
