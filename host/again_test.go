@@ -16,7 +16,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
-	"centurion/orchestrator"
+	"centurion/orchestrator/mail"
 	"centurion/server"
 )
 
@@ -31,7 +31,7 @@ type faulty struct {
 	pause  error
 }
 
-func (f *faulty) Send(context.Context, orchestrator.Post) (p orchestrator.Posted, err error) {
+func (f *faulty) Send(context.Context, mail.Post) (p mail.Posted, err error) {
 	return p, nil
 }
 func (f *faulty) Pause(context.Context, string, string) error { return f.pause }
@@ -94,14 +94,14 @@ func connectTo(t *testing.T, f *faulty) *Connection {
 func TestMessageKeepsItsIDOnRetry(t *testing.T) {
 	f := &faulty{path: "/send", left: 2}
 	conn := connectTo(t, f)
-	for _, p := range []orchestrator.Post{{Mission: "msn_1", Text: "one"}, {Mission: "msn_1", Text: "two"}, {ID: "dlv_own", Text: "three"}} {
+	for _, p := range []mail.Post{{Mission: "msn_1", Text: "one"}, {Mission: "msn_1", Text: "two"}, {ID: "dlv_own", Text: "three"}} {
 		if _, err := conn.Send(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var ids, texts []string
 	for _, b := range f.bodies {
-		var p orchestrator.Post
+		var p mail.Post
 		if err := json.Unmarshal([]byte(b), &p); err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 	"centurion"
 	"centurion/config"
 	"centurion/guard"
-	"centurion/orchestrator"
+	"centurion/orchestrator/mail"
 	"centurion/server"
 	"centurion/takeover"
 	"centurion/workspace"
@@ -261,9 +261,9 @@ func (conn *Connection) Close(ctx context.Context) error {
 }
 
 // Send writes to an agent, also across hosts.
-func (conn *Connection) Send(ctx context.Context, p orchestrator.Post) (orchestrator.Posted, error) {
+func (conn *Connection) Send(ctx context.Context, p mail.Post) (mail.Posted, error) {
 	p.ID = cmp.Or(p.ID, centurion.NewID(centurion.PrefixDelivery)) // the next host is asked to store the same one
-	return Call(ctx, conn, func(api server.API) (orchestrator.Posted, error) { return api.Send(ctx, p) })
+	return Call(ctx, conn, func(api server.API) (mail.Posted, error) { return api.Send(ctx, p) })
 }
 
 // Abort ends the turn of a session, whoever hosts it.

@@ -50,13 +50,13 @@ func (r *runs) Launch(id string) error {
 		return errEnding
 	}
 	before := r.all[id]
-	if before != nil && (before.isOver() || r.missions.Attended(id)) {
+	if before != nil && (before.isOver() || r.missions.Mail.Attended(id)) {
 		if !before.isOver() {
 			return nil
 		}
 		before = nil
 	}
-	r.missions.Expect(id)
+	r.missions.Mail.Expect(id)
 	// The caller may go away; the mission runs until this host ends it.
 	ctx, end := context.WithCancelCause(context.Background())
 	x := &run{end: end, done: make(chan struct{})}

@@ -8,6 +8,7 @@ import (
 	"centurion"
 	"centurion/guard"
 	"centurion/orchestrator/agent"
+	"centurion/orchestrator/mail"
 	"centurion/provider/scripted"
 )
 
@@ -19,7 +20,7 @@ func TestContinues(t *testing.T) {
 		r.is(m, centurion.MissionCompleted, "nothing to verify")
 		equal(t, "between two turns", r.state(m.ID).Activity, agent.Stopped)
 		for range 2 { // sent again, it is stored once
-			got, err := r.host.Send(r.ctx, Post{ID: "dlv_1", To: m.Session, Text: "more"})
+			got, err := r.host.Mail.Send(r.ctx, mail.Post{ID: "dlv_1", To: m.Session, Text: "more"})
 			if err != nil || got.Working || got.Status != centurion.MissionPaused {
 				t.Fatalf("send: %+v, %v", got, err)
 			}
@@ -52,10 +53,10 @@ func bubbleEnded(t *testing.T, o centurion.MissionOptions, status centurion.Miss
 			} else {
 				m = r.run(m.ID)
 			}
-			_, err := r.host.Send(r.ctx, Post{To: m.Session, Text: "more"})
+			_, err := r.host.Mail.Send(r.ctx, mail.Post{To: m.Session, Text: "more"})
 			equal(t, "kind", centurion.KindOf(err), centurion.KindConflict)
 			m, err = r.store.Mission(r.ctx, m.ID)
-			if err != nil || m.Status != status || Continues(m) {
+			if err != nil || m.Status != status || mail.Continues(m) {
 				t.Errorf("it is %s, %v", m.Status, err)
 			}
 		})
@@ -69,12 +70,12 @@ func TestContinuesAtOnce(t *testing.T) {
 		var g guard.Group
 		var last chan struct{}
 		launch := func(id string) error { // as cmd's host does
-			if r.host.Attended(id) {
+			if r.host.Mail.Attended(id) {
 				return nil
 			}
 			before, done := last, make(chan struct{})
 			last = done
-			r.host.Expect(id)
+			r.host.Mail.Expect(id)
 			g.Go("mission", func() error {
 				defer close(done)
 				if before != nil {
@@ -90,7 +91,7 @@ func TestContinuesAtOnce(t *testing.T) {
 		}
 		for n := range 50 {
 			text := fmt.Sprintf("question %d", n)
-			got, err := r.host.PromptAnd(r.ctx, Post{To: m.Session, Text: text}, launch)
+			got, err := r.host.Mail.Prompt(r.ctx, mail.Post{To: m.Session, Text: text}, launch)
 			if err != nil || !strings.Contains(got.Text, text) {
 				t.Fatalf("answer %d: %+v, %v", n, got, err)
 			}

@@ -12,6 +12,7 @@ import (
 	"centurion/agents"
 	"centurion/event"
 	"centurion/guard"
+	"centurion/orchestrator/mail"
 	"centurion/permission"
 	"centurion/provider/scripted"
 	"centurion/store"
@@ -260,7 +261,10 @@ func TestEverybodyElseGoesOn(t *testing.T) {
 				t.Errorf("%s took %s", what, d)
 			}
 		}
-		quick("send", func() error { _, err := r.host.Send(r.ctx, Post{To: m.Session, Text: "how is it?"}); return err })
+		quick("send", func() error {
+			_, err := r.host.Mail.Send(r.ctx, mail.Post{To: m.Session, Text: "how is it?"})
+			return err
+		})
 		time.Sleep(time.Second)
 		synctest.Wait()
 		requests := r.requests("commander")

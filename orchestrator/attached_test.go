@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/orchestrator/mail"
 	"centurion/orchestrator/state"
 	"centurion/store"
 )
@@ -80,8 +81,8 @@ func TestOpenQuestions(t *testing.T) {
 func TestCompactErrorIsItsOwn(t *testing.T) {
 	bubble(t, map[string]script{"commander": steps(say("done"))}, func(r *rig) {
 		m := r.mission(centurion.MissionOptions{})
-		for text, want := range map[string]string{CompactWord: "compact: mission ", "hello": "send: mission "} {
-			if _, err := r.host.Send(r.ctx, Post{Mission: m.ID, To: "0/", Text: text}); err == nil || !strings.HasPrefix(err.Error(), want) {
+		for text, want := range map[string]string{mail.CompactWord: "compact: mission ", "hello": "send: mission "} {
+			if _, err := r.host.Mail.Send(r.ctx, mail.Post{Mission: m.ID, To: "0/", Text: text}); err == nil || !strings.HasPrefix(err.Error(), want) {
 				r.t.Errorf("%s: %v", text, err)
 			}
 		}

@@ -189,13 +189,13 @@ func TestCompactOnDemand(t *testing.T) {
 	}, func(r *rig) {
 		r.longFile()
 		m := r.start(centurion.MissionOptions{})
-		if err := r.host.Compact(r.ctx, m.Session); err != nil { // nothing is there yet to be shortened
+		if err := r.host.Mail.Compact(r.ctx, m.Session); err != nil { // nothing is there yet to be shortened
 			t.Fatal(err)
 		}
 		var g guard.Group
 		done := r.inBackground(&g, m.ID)
 		time.Sleep(6*time.Minute + 30*time.Second)
-		if err := r.host.Compact(r.ctx, m.Session); err != nil {
+		if err := r.host.Mail.Compact(r.ctx, m.Session); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Minute)
@@ -210,7 +210,7 @@ func TestCompactOnDemand(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.runs++
-		if err := r.host.Compact(r.ctx, m.Session); err != nil {
+		if err := r.host.Mail.Compact(r.ctx, m.Session); err != nil {
 			t.Fatal(err)
 		}
 		r.restart()
@@ -219,10 +219,10 @@ func TestCompactOnDemand(t *testing.T) {
 		if d := r.compacted(m.ID, "commander"); len(d) != 2 {
 			t.Errorf("resumed: %+v", d)
 		}
-		if err := r.host.Compact(r.ctx, m.Session); centurion.KindOf(err) != centurion.KindConflict || centurion.HintOf(err) == "" {
+		if err := r.host.Mail.Compact(r.ctx, m.Session); centurion.KindOf(err) != centurion.KindConflict || centurion.HintOf(err) == "" {
 			t.Errorf("of a mission that is over: %v", err)
 		}
-		if err := r.host.Compact(r.ctx, "ses_none"); centurion.KindOf(err) != centurion.KindNotFound {
+		if err := r.host.Mail.Compact(r.ctx, "ses_none"); centurion.KindOf(err) != centurion.KindNotFound {
 			t.Errorf("of a session that is not there: %v", err)
 		}
 	})
@@ -251,7 +251,7 @@ func TestNewsOutlivesACompaction(t *testing.T) {
 		var g guard.Group
 		done := r.inBackground(&g, m.ID)
 		time.Sleep(150 * time.Second)
-		if err := r.host.Compact(r.ctx, r.tasks(m.ID)[0].Session); err != nil {
+		if err := r.host.Mail.Compact(r.ctx, r.tasks(m.ID)[0].Session); err != nil {
 			t.Fatal(err)
 		}
 		<-done
@@ -285,7 +285,7 @@ func TestSummaryIsNoAnswer(t *testing.T) {
 		var g guard.Group
 		done := r.inBackground(&g, m.ID)
 		time.Sleep(330 * time.Second)
-		if err := r.host.Compact(r.ctx, m.Session); err != nil {
+		if err := r.host.Mail.Compact(r.ctx, m.Session); err != nil {
 			t.Fatal(err)
 		}
 		<-done

@@ -8,6 +8,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/guard"
+	"centurion/orchestrator/mail"
 	"centurion/provider/scripted"
 )
 
@@ -48,7 +49,7 @@ func TestCompactWord(t *testing.T) {
 		has(t, r.requests("commander")[from].First()+r.requests("commander")[from].Last(), "All was read so far.")
 		for _, q := range r.requests("commander") {
 			for _, msg := range q.Messages() {
-				if strings.Contains(msg.Text, CompactWord) {
+				if strings.Contains(msg.Text, mail.CompactWord) {
 					t.Errorf("the model was told %q", msg.Text)
 				}
 			}
@@ -62,15 +63,15 @@ func TestCompactWordRefused(t *testing.T) {
 	bubble(t, map[string]script{"commander": steps(say("Done."))}, func(r *rig) {
 		m := r.start(centurion.MissionOptions{})
 		for _, test := range []struct {
-			post Post
+			post mail.Post
 			kind centurion.Kind
 		}{
-			{Post{To: "0/", Text: "/compact the first half"}, centurion.KindUsage},
-			{Post{To: "0/7", Text: "/compact"}, centurion.KindNotFound},
-			{Post{To: "tsk_none", Text: "/compact"}, centurion.KindNotFound},
+			{mail.Post{To: "0/", Text: "/compact the first half"}, centurion.KindUsage},
+			{mail.Post{To: "0/7", Text: "/compact"}, centurion.KindNotFound},
+			{mail.Post{To: "tsk_none", Text: "/compact"}, centurion.KindNotFound},
 		} {
 			test.post.Mission = m.ID
-			if got, err := r.host.Send(r.ctx, test.post); centurion.KindOf(err) != test.kind || centurion.HintOf(err) == "" {
+			if got, err := r.host.Mail.Send(r.ctx, test.post); centurion.KindOf(err) != test.kind || centurion.HintOf(err) == "" {
 				t.Errorf("%q to %s: %+v, %v", test.post.Text, test.post.To, got, err)
 			}
 		}
@@ -78,7 +79,7 @@ func TestCompactWordRefused(t *testing.T) {
 			t.Error("a word that only begins like it is a message")
 		}
 		m = r.run(m.ID)
-		if _, err := r.host.Send(r.ctx, Post{Mission: m.ID, To: "0/", Text: "/compact"}); centurion.KindOf(err) != centurion.KindConflict {
+		if _, err := r.host.Mail.Send(r.ctx, mail.Post{Mission: m.ID, To: "0/", Text: "/compact"}); centurion.KindOf(err) != centurion.KindConflict {
 			t.Errorf("of a mission that is over: %v", err)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/guard"
+	"centurion/orchestrator/mail"
 	"centurion/permission"
 	"centurion/provider/scripted"
 )
@@ -121,7 +122,7 @@ func TestInjectedMessageCancelsNoCountdown(t *testing.T) {
 				m := r.start(centurion.MissionOptions{})
 				done := r.inBackground(&g, m.ID)
 				time.Sleep(time.Second)
-				if _, err := r.host.Send(r.ctx, Post{Mission: m.ID, To: "0/", Text: "by the way", Origin: origin}); err != nil {
+				if _, err := r.host.Mail.Send(r.ctx, mail.Post{Mission: m.ID, To: "0/", Text: "by the way", Origin: origin}); err != nil {
 					t.Error(err)
 				}
 				synctest.Wait()
@@ -249,7 +250,7 @@ func TestStopEndsCountdown(t *testing.T) {
 		g.Wait()
 		time.Sleep(time.Hour)
 		equal(t, "requests", len(r.requests("commander")), 2)
-		if _, err := r.host.Send(r.ctx, Post{Mission: m.ID, To: "0/", Text: "go on"}); centurion.KindOf(err) != centurion.KindConflict {
+		if _, err := r.host.Mail.Send(r.ctx, mail.Post{Mission: m.ID, To: "0/", Text: "go on"}); centurion.KindOf(err) != centurion.KindConflict {
 			t.Errorf("a cancelled mission took a message: %v", err)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/mail"
 	"centurion/orchestrator/state"
 	"centurion/provider/scripted"
 	"centurion/store"
@@ -42,7 +43,7 @@ func TestOneConversation(t *testing.T) {
 		equal(t, "facts", r.store.LastSeq(), seq)
 
 		var g guard.Group
-		asked := r.prompt(&g, Post{To: m.ID, Text: "by a call", Queue: true})
+		asked := r.prompt(&g, mail.Post{To: m.ID, Text: "by a call", Queue: true})
 		synctest.Wait()
 		r.send(m.ID, "0/", "by a message", true)
 		equal(t, "read in the middle of a turn", r.heard(m.Session), "")

@@ -11,6 +11,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/mail"
 	"centurion/provider"
 	"centurion/provider/scripted"
 )
@@ -50,7 +51,7 @@ func TestFilesInAMission(t *testing.T) {
 		m := r.start(centurion.MissionOptions{Files: []centurion.File{goal}})
 		done := r.inBackground(&g, m.ID)
 		time.Sleep(30 * time.Second)
-		if _, err := r.host.Send(r.ctx, Post{Mission: m.ID, To: "0/", Text: "and this", Files: []centurion.File{sent}}); err != nil {
+		if _, err := r.host.Mail.Send(r.ctx, mail.Post{Mission: m.ID, To: "0/", Text: "and this", Files: []centurion.File{sent}}); err != nil {
 			r.t.Fatal(err)
 		}
 		synctest.Wait()
@@ -97,7 +98,7 @@ func TestFilesAcrossARestart(t *testing.T) {
 		r.seeing()
 		m := r.start(centurion.MissionOptions{Files: []centurion.File{pictureOf(r.t, "goal.png", 10, 11)}, MaxRounds: 1})
 		r.is(r.run(m.ID), centurion.MissionPaused, "")
-		if _, err := r.host.Send(r.ctx, Post{Mission: m.ID, To: "0/", Text: "and this", Files: []centurion.File{pictureOf(r.t, "sent.png", 20, 21)}}); err != nil {
+		if _, err := r.host.Mail.Send(r.ctx, mail.Post{Mission: m.ID, To: "0/", Text: "and this", Files: []centurion.File{pictureOf(r.t, "sent.png", 20, 21)}}); err != nil {
 			r.t.Fatal(err)
 		}
 		r.restart()
@@ -131,9 +132,9 @@ func TestFilesAreRefused(t *testing.T) {
 			r.t.Errorf("a mission was recorded: %v", all)
 		}
 		m := r.start(centurion.MissionOptions{})
-		_, err = r.host.Send(r.ctx, Post{Mission: m.ID, To: "0/", Text: "look", Files: []centurion.File{png}})
+		_, err = r.host.Mail.Send(r.ctx, mail.Post{Mission: m.ID, To: "0/", Text: "look", Files: []centurion.File{png}})
 		refused(err, "takes no image/png")
-		_, err = r.host.Send(r.ctx, Post{Mission: m.ID, To: "0/", Text: "look", Files: []centurion.File{lie}})
+		_, err = r.host.Mail.Send(r.ctx, mail.Post{Mission: m.ID, To: "0/", Text: "look", Files: []centurion.File{lie}})
 		refused(err, "it is said to be application/pdf and is image/png")
 		if all, _ := r.store.Deliveries(r.ctx, m.ID); len(all) > 0 {
 			r.t.Errorf("a message was stored: %v", all)

@@ -24,8 +24,8 @@ import (
 	"centurion/orchestrator/approval"
 	"centurion/orchestrator/branches"
 	"centurion/orchestrator/brief"
-	"centurion/orchestrator/commander"
 	"centurion/orchestrator/isolation"
+	"centurion/orchestrator/mail"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/pulse"
 	"centurion/orchestrator/retention"
@@ -125,6 +125,7 @@ type Host struct {
 	Branches *branches.Branches // of conversations
 	Project  *isolation.Project // its repository and its history of files; to be closed when no mission runs any more
 	Space    *space.Waits       // of missions on a full disk
+	Mail     *mail.Desk         // messages to their agents, and the answers
 	cfg      Config
 	slots    *slots.Shared // the right to run, of all missions together
 	checker  *verify.Checker
@@ -133,7 +134,6 @@ type Host struct {
 	desk     *plan.Desk
 	reverts  *revert.Desk
 	briefs   *brief.Desk
-	prompts  prompts // those who wait for the answer of a turn
 
 	starting sync.Mutex // held while a mission's plan gets its name, and while a mission that has one is entered
 
@@ -177,6 +177,7 @@ func New(cfg Config) *Host {
 	h.Keeper = retention.New(retention.Config{Store: cfg.Store, Workspace: cfg.Workspace, Project: h.Project, Retention: cfg.Retention,
 		ArchiveAfter: cfg.ArchiveAfter, ArchiveFailedAfter: cfg.ArchiveFailedAfter, KeepTasks: cfg.KeepTasks,
 		Working: func(mission string) bool { return h.running(mission) != nil }, Forget: h.forget})
+	h.Mail = mail.New(cfg.Store, cfg.Model, h.sessions)
 	h.Space = &space.Waits{Store: cfg.Store, Workspace: cfg.Workspace, Longest: cfg.DiskWait, Publish: cfg.Publish}
 	h.auditor = &pulse.Auditor{Interval: cfg.PollInterval, Audit: h.audit}
 	h.desk, h.reverts = plan.NewDesk(cfg.Store, cfg.Workspace, h.planOf), revert.New(cfg.Store, cfg.Workspace)
@@ -236,44 +237,31 @@ func (h *Host) Run(ctx context.Context, id string) (centurion.Mission, error) {
 			if !begun && centurion.KindOf(err) == centurion.KindConflict { // another call works on it
 				return rec, err
 			}
-			if h.closed(ctx, rec, id, err) {
+			if h.Mail.Closed(ctx, rec, id, err) {
 				again, begun = "", false
 				continue
 			}
 			return rec, err
 		}
 		if !begun {
-			h.prompts.begin(id)
+			h.Mail.Expect(id)
 			begun = true
 		}
 		m.loop.Again = again
 		rec, err = m.whole(func(err error) bool { return h.Space.Await(m.wanted, m.st.ID, err) })
 		h.leave(m)
 		switch {
-		case errors.Is(err, commander.ErrSpoken):
-			again = commander.ErrSpoken.Msg
+		case errors.Is(err, mail.ErrUnread):
+			again = mail.ErrUnread.Msg
 		case errors.Is(err, errSpace):
 			again = ""
 		default:
-			if !h.closed(ctx, rec, id, err) {
+			if !h.Mail.Closed(ctx, rec, id, err) {
 				return rec, err
 			}
 			again, begun = "", false
 		}
 	}
-}
-
-// closed says that nobody works on a mission any more, and tells those who wait for an answer. It tells nobody and reports
-// true if somebody has written to the mission since rec was read: then it goes on at once.
-func (h *Host) closed(ctx context.Context, rec centurion.Mission, id string, cause error) (goesOn bool) {
-	left, decide := h.prompts.close(id)
-	rec, spoken := spokenSince(ctx, h.cfg.Store, rec)
-	goesOn = spoken && cause == nil && ctx.Err() == nil
-	decide(goesOn)
-	if !goesOn {
-		h.prompts.end(left, rec, id, cause)
-	}
-	return goesOn
 }
 
 // enter begins to work on a mission. It returns nil for one that is over, or is being worked on already.
@@ -344,6 +332,14 @@ func (h *Host) running(id string) *mission {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.missions[id]
+}
+
+// sessions returns those of a mission that is being worked on, or nil.
+func (h *Host) sessions(id string) *agent.Sessions {
+	if m := h.running(id); m != nil {
+		return m.sessions
+	}
+	return nil
 }
 
 // audit looks at every task that is at work. Gap is how much later than it should this poll has come.

@@ -13,6 +13,7 @@ import (
 	"centurion"
 	"centurion/guard"
 	"centurion/orchestrator/agent"
+	"centurion/orchestrator/mail"
 	"centurion/orchestrator/state"
 	"centurion/provider/scripted"
 )
@@ -123,9 +124,9 @@ func TestAbortKeepsQueue(t *testing.T) {
 		m := r.start(centurion.MissionOptions{})
 		l := r.live(m.ID)
 		time.Sleep(time.Second)
-		one := r.prompt(&g, Post{To: m.ID, Text: "one", Queue: true})
+		one := r.prompt(&g, mail.Post{To: m.ID, Text: "one", Queue: true})
 		synctest.Wait()
-		two := r.prompt(&g, Post{To: m.ID, Text: "two", Queue: true})
+		two := r.prompt(&g, mail.Post{To: m.ID, Text: "two", Queue: true})
 		synctest.Wait()
 		if err := r.host.Abort(r.ctx, m.ID, ""); err != nil {
 			t.Error(err)

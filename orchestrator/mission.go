@@ -82,7 +82,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	reserves := budget.New(rec, m.st.AtLimit)
 	reserves.Open(m.st.ID)
 	m.sessions = agent.New(m.st, m.iso, m.plan, m.approvals, reserves, h.cfg.agentConfig(), agent.Above{Take: writer.Take,
-		Startable: func(ctx context.Context) (string, error) { return writer.Startable(ctx, &m.claims.Registry) }, Answered: m.answerPrompts})
+		Startable: func(ctx context.Context) (string, error) { return writer.Startable(ctx, &m.claims.Registry) }, Answered: h.Mail.Answered})
 	m.queue = merge.NewQueue(merge.NewProver(m.st, m.iso, m.plan, m.approvals, h.checker, h.cfg.Workspace.Dir(), m.sessions.Alone), &m.claims.Registry, h.cfg.Returns)
 	m.opener = &opener.Opener{Mission: m.st, Plan: m.plan, Checkouts: m.iso, Sessions: m.sessions, Claims: m.claims, Commands: m.commands, Reserves: reserves,
 		Brief: writer, Briefs: h.briefs, Call: tools.Call{Mission: m.st.ID, Workspace: h.cfg.Workspace, Writers: &h.files, Runner: h.cfg.Runner, Mark: h.cfg.Mark,
@@ -92,7 +92,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 		Workspace: h.cfg.Workspace, Version: h.cfg.Version, Returns: h.cfg.Returns, Open: m.opener.Open, Keeper: h.Keeper})
 	m.loop = &commander.Loop{Mission: m.st, Plan: m.plan, Judge: judge, Checkouts: m.iso, Approvals: m.approvals, Sessions: m.sessions, Reserves: reserves, Queue: m.queue,
 		Workspace: h.cfg.Workspace, Policy: loop.Policy{Countdown: h.cfg.Countdown, NewApproach: h.cfg.NewApproach, GiveUp: h.cfg.GiveUp}, Returns: h.cfg.Returns,
-		Branched: h.Branches.Word, Ending: func() { h.prompts.verdict(m.st.ID) }}
+		Branched: h.Branches.Word, Ending: func() { h.Mail.Verdict(m.st.ID) }}
 	m.opener.Loop, m.opener.Tools = m.loop, &toolset.Set{Mission: m.st, Plan: m.plan, Judge: judge, Approvals: m.approvals, Brief: writer, Briefs: h.briefs,
 		Queue: m.queue, Sessions: m.sessions, Launcher: m.tasks, Workspace: h.cfg.Workspace, Finisher: m.loop, Model: h.cfg.Model,
 		TaskBudget: h.cfg.TaskBudget, Wait: h.cfg.Await, SubAgentIdle: h.cfg.SubAgentIdle, Poll: h.cfg.PollInterval}

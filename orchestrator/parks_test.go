@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/mail"
 	"centurion/provider/scripted"
 )
 
@@ -117,7 +118,7 @@ func TestDelegatingAnswersAPerson(t *testing.T) {
 		m := r.start(centurion.MissionOptions{})
 		l := r.live(m.ID)
 		time.Sleep(time.Minute)
-		p := <-r.prompt(&g, Post{To: m.ID, Text: "look at y, too"})
+		p := <-r.prompt(&g, mail.Post{To: m.ID, Text: "look at y, too"})
 		if p.err != nil {
 			t.Error(p.err)
 		}

@@ -12,14 +12,15 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/guard"
+	"centurion/orchestrator/mail"
 	"centurion/provider/scripted"
 	"centurion/workspace"
 )
 
 // send writes to an agent.
-func (r *rig) send(mission, to, text string, queue bool) Posted {
+func (r *rig) send(mission, to, text string, queue bool) mail.Posted {
 	r.t.Helper()
-	got, err := r.host.Send(r.ctx, Post{Mission: mission, To: to, Text: text, Queue: queue})
+	got, err := r.host.Mail.Send(r.ctx, mail.Post{Mission: mission, To: to, Text: text, Queue: queue})
 	if err != nil {
 		r.t.Errorf("send to %s: %v", to, err)
 	}
@@ -334,24 +335,24 @@ func TestSendRefused(t *testing.T) {
 		m := r.start(centurion.MissionOptions{})
 		done := r.inBackground(&g, m.ID)
 		time.Sleep(time.Minute)
-		refused := func(p Post, kind centurion.Kind, words ...string) {
+		refused := func(p mail.Post, kind centurion.Kind, words ...string) {
 			t.Helper()
 			p.Mission = m.ID
-			_, err := r.host.Send(r.ctx, p)
+			_, err := r.host.Mail.Send(r.ctx, p)
 			if centurion.KindOf(err) != kind {
 				t.Errorf("%+v: %v", p, err)
 				return
 			}
 			has(t, err.Error()+" · "+centurion.HintOf(err), words...)
 		}
-		refused(Post{To: "0/", Text: " \n"}, centurion.KindUsage, "the message is empty", "centurion send")
-		refused(Post{To: "0/", Text: strings.Repeat("x", MaxPost+1)}, centurion.KindUsage, "longer than 256 KB", "file")
-		refused(Post{To: "0/7", Text: "x"}, centurion.KindNotFound, "has no agent \"0/7\"", "0/ (commander), 0/0 (worker)", "did you mean \"0/\"")
-		refused(Post{To: "nobody", Text: "x"}, centurion.KindNotFound, "0/ (commander), 0/0 (worker)", "centurion tasks "+m.ID)
-		refused(Post{To: "tsk_nosuch", Text: "x"}, centurion.KindNotFound, "tsk_nosuch")
+		refused(mail.Post{To: "0/", Text: " \n"}, centurion.KindUsage, "the message is empty", "centurion send")
+		refused(mail.Post{To: "0/", Text: strings.Repeat("x", mail.MaxPost+1)}, centurion.KindUsage, "longer than 256 KB", "file")
+		refused(mail.Post{To: "0/7", Text: "x"}, centurion.KindNotFound, "has no agent \"0/7\"", "0/ (commander), 0/0 (worker)", "did you mean \"0/\"")
+		refused(mail.Post{To: "nobody", Text: "x"}, centurion.KindNotFound, "0/ (commander), 0/0 (worker)", "centurion tasks "+m.ID)
+		refused(mail.Post{To: "tsk_nosuch", Text: "x"}, centurion.KindNotFound, "tsk_nosuch")
 
 		for range 2 {
-			if _, err := r.host.Send(r.ctx, Post{ID: "dlv_mine", Mission: m.ID, To: "0/0", Text: "once"}); err != nil {
+			if _, err := r.host.Mail.Send(r.ctx, mail.Post{ID: "dlv_mine", Mission: m.ID, To: "0/0", Text: "once"}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -359,11 +360,11 @@ func TestSendRefused(t *testing.T) {
 		synctest.Wait()
 		worker := r.task(m.ID, "T1")
 		equal(t, "told", r.heard(worker.Session), "once")
-		refused(Post{To: "0/0", Text: "x"}, centurion.KindConflict, "0/0 (worker) has ended: its task is completed", "centurion send 0/ --mission "+m.ID)
-		refused(Post{To: worker.ID, Text: "x"}, centurion.KindConflict, "has ended")
+		refused(mail.Post{To: "0/0", Text: "x"}, centurion.KindConflict, "0/0 (worker) has ended: its task is completed", "centurion send 0/ --mission "+m.ID)
+		refused(mail.Post{To: worker.ID, Text: "x"}, centurion.KindConflict, "has ended")
 		r.is(<-done, centurion.MissionCompleted, "")
 		g.Wait()
-		refused(Post{To: "0/", Text: "x"}, centurion.KindConflict, "is completed", "centurion run")
+		refused(mail.Post{To: "0/", Text: "x"}, centurion.KindConflict, "is completed", "centurion run")
 		equal(t, "queued", r.count(m.ID, centurion.EventMessageQueued), 1)
 	})
 }
@@ -376,7 +377,7 @@ func TestOriginsAreKept(t *testing.T) {
 		done := r.inBackground(&g, m.ID)
 		time.Sleep(time.Second)
 		for _, o := range []centurion.Origin{centurion.OriginHost, centurion.OriginParent, ""} {
-			if _, err := r.host.Send(r.ctx, Post{Mission: m.ID, To: "0/", Text: "by " + string(o), Origin: o}); err != nil {
+			if _, err := r.host.Mail.Send(r.ctx, mail.Post{Mission: m.ID, To: "0/", Text: "by " + string(o), Origin: o}); err != nil {
 				t.Error(err)
 			}
 		}

@@ -10,16 +10,17 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/mail"
 	"centurion/provider/scripted"
 )
 
 // What happens to a prompt in the moment in which a run ends. Each test stops the two where they meet.
 
 // promptAnd asks in the background, with a way to begin.
-func (r *rig) promptAnd(g *guard.Group, p Post, launch func(string) error) <-chan prompted {
+func (r *rig) promptAnd(g *guard.Group, p mail.Post, launch func(string) error) <-chan prompted {
 	done := make(chan prompted, 1)
 	g.Go("prompt", func() error {
-		reply, err := r.host.PromptAnd(r.ctx, p, launch)
+		reply, err := r.host.Mail.Prompt(r.ctx, p, launch)
 		done <- prompted{reply, err, time.Now()}
 		return nil
 	})
@@ -50,10 +51,10 @@ func TestPromptIsStoredAfterTheRun(t *testing.T) {
 		first := r.live(m.ID)
 		time.Sleep(time.Second)
 		slow.Store(true)
-		asked := r.prompt(&g, Post{To: m.Session, Text: "one", Files: []centurion.File{pictureOf(t, "a.png", 1, 1)}})
+		asked := r.prompt(&g, mail.Post{To: m.Session, Text: "one", Files: []centurion.File{pictureOf(t, "a.png", 1, 1)}})
 		synctest.Wait()
 		equal(t, "the first run", first.settled().Status, centurion.MissionCompleted)
-		r.host.Expect(m.ID)
+		r.host.Mail.Expect(m.ID)
 		close(way)
 		synctest.Wait()
 		second := r.live(m.ID)
@@ -80,15 +81,15 @@ func TestPromptComesAfterTheVerdict(t *testing.T) {
 					t.Fatal(err)
 				}
 				paused := first.settled()
-				r.host.Expect(m.ID) // what Run does next is done below
+				r.host.Mail.Expect(m.ID) // what Run does next is done below
 				var second *life
 				launch := func(id string) error { second = r.live(id); return nil }
 				if !resume {
 					launch = nil
 				}
-				asked := r.promptAnd(&g, Post{To: m.Session, Text: "one"}, launch)
+				asked := r.promptAnd(&g, mail.Post{To: m.Session, Text: "one"}, launch)
 				synctest.Wait()
-				equal(t, "the run goes on", r.host.closed(r.ctx, paused, m.ID, nil), false)
+				equal(t, "the run goes on", r.host.Mail.Closed(r.ctx, paused, m.ID, nil), false)
 				got := <-asked
 				if resume {
 					if got.err != nil || !strings.Contains(got.reply.Text, "one") {
@@ -112,7 +113,7 @@ func TestPromptDoesNotUndoAPause(t *testing.T) {
 		m := r.start(assistant())
 		l := r.live(m.ID)
 		time.Sleep(time.Second)
-		asked := r.promptAnd(&g, Post{To: m.Session, Text: "one"}, func(string) error { return errors.New("it was begun") })
+		asked := r.promptAnd(&g, mail.Post{To: m.Session, Text: "one"}, func(string) error { return errors.New("it was begun") })
 		synctest.Wait()
 		if err := r.host.Pause(r.ctx, m.ID, "later"); err != nil {
 			t.Fatal(err)
@@ -123,54 +124,5 @@ func TestPromptDoesNotUndoAPause(t *testing.T) {
 		}
 		l.settled()
 		g.Wait()
-	})
-}
-
-// OPAL-36: while it is looked at whether a run goes on, who asks waits for that, and is answered by the run that goes on.
-func TestPromptWaitsForTheDecision(t *testing.T) {
-	for name, goesOn := range map[string]bool{"goes on": true, "has ended": false} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, family(answers, nil), func(r *rig) {
-				var g guard.Group
-				m := r.mission(assistant())
-				r.host.Expect(m.ID)
-				_, decide := r.host.prompts.close(m.ID)
-				asked := r.prompt(&g, Post{To: m.Session, Text: "one"})
-				synctest.Wait()
-				if len(asked) > 0 {
-					t.Errorf("it has not waited: %v", (<-asked).err)
-				}
-				decide(goesOn)
-				synctest.Wait()
-				equal(t, "attended", r.host.Attended(m.ID), goesOn)
-				if !goesOn {
-					equal(t, "kind", centurion.KindOf((<-asked).err), centurion.KindConflict)
-					g.Wait()
-					return
-				}
-				l := r.live(m.ID)
-				if got := <-asked; got.err != nil || got.reply.Text != "answer to one" {
-					t.Errorf("%q, %v", got.reply.Text, got.err)
-				}
-				l.wait()
-				g.Wait()
-			})
-		})
-	}
-}
-
-// An answer that came before its asker has looked is not lost, although nobody works on the mission any more.
-func TestPromptWasAnswered(t *testing.T) {
-	bubble(t, nil, func(r *rig) {
-		p := &r.host.prompts
-		w := p.join("msn_1", "dlv_1")
-		p.answer(w, Reply{Text: "yes"}, nil)
-		got, over, err := r.host.await(r.ctx, w, false)
-		if got.Text != "yes" || over || err != nil {
-			t.Errorf("%+v, %v, %v", got, over, err)
-		}
-		if _, over, err := r.host.await(r.ctx, p.join("msn_1", "dlv_2"), false); !over || err != nil {
-			t.Errorf("nobody answered: %v, %v", over, err)
-		}
 	})
 }

@@ -12,21 +12,22 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/mail"
 	"centurion/provider/scripted"
 )
 
 // prompted is what a prompt came to.
 type prompted struct {
-	reply Reply
+	reply mail.Reply
 	err   error
 	at    time.Time
 }
 
 // prompt asks in the background.
-func (r *rig) prompt(g *guard.Group, p Post) <-chan prompted {
+func (r *rig) prompt(g *guard.Group, p mail.Post) <-chan prompted {
 	done := make(chan prompted, 1)
 	g.Go("prompt", func() error {
-		reply, err := r.host.Prompt(r.ctx, p)
+		reply, err := r.host.Mail.Prompt(r.ctx, p, nil)
 		done <- prompted{reply, err, time.Now()}
 		return nil
 	})
@@ -55,9 +56,9 @@ func TestPromptsAreQueued(t *testing.T) {
 		m := r.start(centurion.MissionOptions{})
 		done := r.inBackground(&g, m.ID)
 		time.Sleep(time.Second)
-		first := r.prompt(&g, Post{To: m.ID, Text: "one", Queue: true})
+		first := r.prompt(&g, mail.Post{To: m.ID, Text: "one", Queue: true})
 		synctest.Wait()
-		second := r.prompt(&g, Post{To: m.Session, Text: "two", Queue: true})
+		second := r.prompt(&g, mail.Post{To: m.Session, Text: "two", Queue: true})
 		synctest.Wait()
 		began := time.Now()
 		r.send(m.ID, "0/", "three", true)
@@ -88,9 +89,9 @@ func TestPromptsSteer(t *testing.T) {
 		m := r.start(centurion.MissionOptions{})
 		done := r.inBackground(&g, m.ID)
 		time.Sleep(time.Second)
-		first := r.prompt(&g, Post{To: m.ID, Text: "one"})
+		first := r.prompt(&g, mail.Post{To: m.ID, Text: "one"})
 		synctest.Wait()
-		second := r.prompt(&g, Post{To: m.ID, Text: "two"})
+		second := r.prompt(&g, mail.Post{To: m.ID, Text: "two"})
 		one, two := <-first, <-second
 		equal(t, "first answer", one.reply.Text, "answer to one\n\ntwo")
 		equal(t, "second answer", two.reply.Text, "answer to one\n\ntwo")
@@ -111,16 +112,16 @@ func TestPromptAgain(t *testing.T) {
 		m := r.start(centurion.MissionOptions{})
 		done := r.inBackground(&g, m.ID)
 		time.Sleep(time.Second)
-		p := Post{ID: centurion.NewID(centurion.PrefixDelivery), To: m.ID, Text: "one", Queue: true}
+		p := mail.Post{ID: centurion.NewID(centurion.PrefixDelivery), To: m.ID, Text: "one", Queue: true}
 		first, again := r.prompt(&g, p), r.prompt(&g, p)
 		one, two := <-first, <-again
 		r.is(<-done, centurion.MissionCompleted, "")
 		g.Wait()
-		last, err := r.host.Prompt(r.ctx, p)
+		last, err := r.host.Mail.Prompt(r.ctx, p, nil)
 		if err != nil || one.err != nil || two.err != nil {
 			t.Fatal(err, one.err, two.err)
 		}
-		for _, reply := range []Reply{one.reply, two.reply, last} {
+		for _, reply := range []mail.Reply{one.reply, two.reply, last} {
 			equal(t, "answer", reply.Text, "answer to one")
 			equal(t, "message", reply.Message, one.reply.Message)
 		}
@@ -142,18 +143,18 @@ func TestReplyIsOfItsTurn(t *testing.T) {
 		m := r.start(centurion.MissionOptions{})
 		done := r.inBackground(&g, m.ID)
 		time.Sleep(time.Second)
-		p := Post{ID: centurion.NewID(centurion.PrefixDelivery), To: m.ID, Text: "one", Queue: true}
+		p := mail.Post{ID: centurion.NewID(centurion.PrefixDelivery), To: m.ID, Text: "one", Queue: true}
 		first := r.prompt(&g, p)
 		synctest.Wait()
-		second := r.prompt(&g, Post{To: m.ID, Text: "two", Queue: true})
+		second := r.prompt(&g, mail.Post{To: m.ID, Text: "two", Queue: true})
 		one, two := <-first, <-second
 		r.is(<-done, centurion.MissionCompleted, "")
 		g.Wait()
-		again, err := r.host.Prompt(r.ctx, p)
+		again, err := r.host.Mail.Prompt(r.ctx, p, nil)
 		if err != nil || one.err != nil || two.err != nil {
 			t.Fatal(err, one.err, two.err)
 		}
-		for _, got := range []Reply{one.reply, again} {
+		for _, got := range []mail.Reply{one.reply, again} {
 			equal(t, "answer", got.Text, "answer to one")
 			equal(t, "message", got.Message, one.reply.Message)
 			equal(t, "finish", got.Finish, centurion.FinishStop)
@@ -217,7 +218,7 @@ func TestPromptEnds(t *testing.T) {
 				m := r.start(centurion.MissionOptions{})
 				l := r.live(m.ID)
 				time.Sleep(time.Second)
-				asked := r.prompt(&g, Post{To: m.ID, Text: "well?"})
+				asked := r.prompt(&g, mail.Post{To: m.ID, Text: "well?"})
 				time.Sleep(time.Minute) // it is read
 				if test.end != nil {
 					if err := test.end(r, l, m); err != nil {
@@ -236,9 +237,6 @@ func TestPromptEnds(t *testing.T) {
 				if centurion.HintOf(got.err) == "" && test.kind != centurion.KindCancelled {
 					t.Error("it does not say what to do next")
 				}
-				if n := len(r.host.prompts.waiting); n > 0 {
-					t.Errorf("%d still wait", n)
-				}
 			})
 		})
 	}
@@ -249,7 +247,7 @@ func TestPromptEnds(t *testing.T) {
 			time.Sleep(time.Second)
 			ctx, cancel := context.WithTimeout(r.ctx, time.Second)
 			defer cancel()
-			if _, err := r.host.Prompt(ctx, Post{To: m.ID, Text: "well?"}); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := r.host.Mail.Prompt(ctx, mail.Post{To: m.ID, Text: "well?"}, nil); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got %v", err)
 			}
 			equal(t, "it is answered all the same", l.settled().Status, centurion.MissionCompleted)
@@ -270,7 +268,7 @@ func TestPromptStopped(t *testing.T) {
 			t.Error(err)
 		}
 		l.settled()
-		_, err := r.host.Prompt(r.ctx, Post{To: m.ID, Text: "well?"})
+		_, err := r.host.Mail.Prompt(r.ctx, mail.Post{To: m.ID, Text: "well?"}, nil)
 		if centurion.KindOf(err) != centurion.KindConflict || !strings.Contains(centurion.HintOf(err), "centurion resume "+m.ID) {
 			t.Errorf("got %v, %s", err, centurion.HintOf(err))
 		}
@@ -278,7 +276,7 @@ func TestPromptStopped(t *testing.T) {
 			t.Errorf("stored: %v, %v", left, err)
 		}
 		var second *life
-		reply, err := r.host.PromptAnd(r.ctx, Post{To: m.ID, Text: "well?"}, func(id string) error {
+		reply, err := r.host.Mail.Prompt(r.ctx, mail.Post{To: m.ID, Text: "well?"}, func(id string) error {
 			equal(t, "launched", id, m.ID)
 			second = r.live(id)
 			return nil
@@ -288,7 +286,7 @@ func TestPromptStopped(t *testing.T) {
 		}
 		equal(t, "status", second.settled().Status, centurion.MissionCompleted)
 		for to, kind := range map[string]centurion.Kind{m.ID: centurion.KindConflict, "ses_none": centurion.KindNotFound} {
-			if _, err := r.host.Prompt(r.ctx, Post{To: to, Text: "x"}); centurion.KindOf(err) != kind {
+			if _, err := r.host.Mail.Prompt(r.ctx, mail.Post{To: to, Text: "x"}, nil); centurion.KindOf(err) != kind {
 				t.Errorf("to %s: %v", to, err)
 			}
 		}
@@ -310,7 +308,7 @@ func TestPromptToTask(t *testing.T) {
 		m := r.start(centurion.MissionOptions{})
 		done := r.inBackground(&g, m.ID)
 		time.Sleep(30 * time.Second)
-		got := <-r.prompt(&g, Post{Mission: m.ID, To: "0/0", Text: "well?", Queue: true})
+		got := <-r.prompt(&g, mail.Post{Mission: m.ID, To: "0/0", Text: "well?", Queue: true})
 		if got.err != nil || got.reply.Text != "very well" || got.reply.Agent != "worker" {
 			t.Errorf("%+v, %v", got.reply, got.err)
 		}
@@ -329,7 +327,7 @@ func TestToolCannotWaitForSession(t *testing.T) {
 		var ran atomic.Bool
 		r.hook(func(ctx context.Context, _ string) {
 			began := time.Now()
-			_, errs[0] = r.host.Prompt(ctx, Post{To: m.ID, Text: "am I busy?"})
+			_, errs[0] = r.host.Mail.Prompt(ctx, mail.Post{To: m.ID, Text: "am I busy?"}, nil)
 			errs[1] = r.host.Abort(ctx, m.ID, "")
 			errs[2] = r.host.Stop(ctx, m.ID, "")
 			_, errs[3] = r.host.State(ctx, m.ID)

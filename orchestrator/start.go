@@ -11,6 +11,7 @@ import (
 	"centurion/agents/instructions"
 	"centurion/event"
 	"centurion/orchestrator/brief"
+	"centurion/orchestrator/mail"
 	"centurion/orchestrator/notes"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
@@ -75,7 +76,7 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	opts.Model = model.Ref.String()
 	files, texts := opts.Files, opts.Attached
 	opts.Files, opts.Attached = nil, "" // they are kept once, in the first message
-	if err := CheckFiles(files, model); err != nil {
+	if err := mail.CheckFiles(files, model); err != nil {
 		return centurion.Mission{}, err
 	}
 	isolation, shared, err := h.Project.Isolate(ctx, opts)
@@ -159,3 +160,17 @@ func startedBy(ctx context.Context, st *store.Store, request string) (centurion.
 
 // PutAsideNote tells a person that a plan which no mission owned was moved, and how it is carried out.
 func PutAsideNote(from, to string) string { return plan.PutAsideNote(from, to) }
+
+// attachText adds a text to the first message of a session, in tx, as a part of its own: the goal stays what the person typed. It is
+// synthetic if the host wrote it, and not synthetic if it is that of a file that came with the goal.
+func attachText(tx *store.Tx, session, text string, synthetic bool) error {
+	if text == "" {
+		return nil
+	}
+	t, err := tx.Tree(session)
+	if err != nil {
+		return err
+	}
+	return tx.PutPart(&centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: session, MessageID: t.Leaf,
+		Type: centurion.PartText, Text: "\n\n" + text, Synthetic: synthetic})
+}

@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/orchestrator/agent"
+	"centurion/orchestrator/mail"
 	"centurion/store"
 )
 
@@ -66,18 +67,18 @@ func StoredState(ctx context.Context, st *store.Store, id string) (State, error)
 }
 
 func stateIn(ctx context.Context, st *store.Store, id string, running func(string) *mission) (State, error) {
-	to, err := receiverOf(ctx, st, Post{To: id})
+	to, err := mail.Find(ctx, st, "", id)
 	if err != nil {
 		return State{}, err
 	}
-	if to.session == "" {
-		return State{}, &centurion.Error{Op: "look at session", Kind: centurion.KindConflict, Msg: "task " + to.task + " has no session yet",
-			Hint: "see what it waits for: centurion show " + to.task}
+	if to.Session == "" {
+		return State{}, &centurion.Error{Op: "look at session", Kind: centurion.KindConflict, Msg: "task " + to.Task + " has no session yet",
+			Hint: "see what it waits for: centurion show " + to.Task}
 	}
 	var s State
-	m := running(to.mission)
+	m := running(to.Mission)
 	if m != nil {
-		if c := m.sessions.Of(to.session); c != nil {
+		if c := m.sessions.Of(to.Session); c != nil {
 			now := c.Live.Standing()
 			s = State{Activity: now.Activity, Waits: now.Waits, Since: now.Since, Reason: now.Reason, Calls: now.Calls}
 			for _, t := range c.Config().Tools {
@@ -89,28 +90,28 @@ func stateIn(ctx context.Context, st *store.Store, id string, running func(strin
 }
 
 // fill adds what the store knows.
-func (s *State) fill(ctx context.Context, st *store.Store, to receiver, m *mission) error {
-	rec, err := st.Session(ctx, to.session)
+func (s *State) fill(ctx context.Context, st *store.Store, to mail.Receiver, m *mission) error {
+	rec, err := st.Session(ctx, to.Session)
 	if err != nil {
 		return err
 	}
-	mission, err := st.Mission(ctx, to.mission)
+	mission, err := st.Mission(ctx, to.Mission)
 	if err != nil {
 		return err
 	}
-	tasks, err := st.Tasks(ctx, to.mission)
+	tasks, err := st.Tasks(ctx, to.Mission)
 	if err != nil {
 		return err
 	}
-	waiting, err := st.PendingDeliveries(ctx, to.session)
+	waiting, err := st.PendingDeliveries(ctx, to.Session)
 	if err != nil {
 		return err
 	}
-	newest, messages, err := st.Newest(ctx, to.session)
+	newest, messages, err := st.Newest(ctx, to.Session)
 	if err != nil {
 		return err
 	}
-	s.Session, s.Address, s.Mission, s.Task, s.Agent = rec.ID, rec.Metadata.Address, to.mission, to.task, rec.Agent
+	s.Session, s.Address, s.Mission, s.Task, s.Agent = rec.ID, rec.Metadata.Address, to.Mission, to.Task, rec.Agent
 	s.Tokens, s.Cost, s.Unpriced, s.Queued, s.Messages = rec.Tokens, rec.Cost, rec.Metadata.Unpriced, len(waiting), messages
 	if rec.Model != nil {
 		s.Model = rec.Model.Provider + "/" + rec.Model.ID
@@ -144,7 +145,7 @@ func (s *State) children(tasks []centurion.Task, m *mission) {
 func (s *State) judge(m centurion.Mission, tasks []centurion.Task, worked bool) {
 	i := slices.IndexFunc(tasks, func(t centurion.Task) bool { return t.ID == s.Task })
 	switch {
-	case m.Status.Ended() && !(s.Task == "" && Continues(m)) || i >= 0 && tasks[i].Status.Ended():
+	case m.Status.Ended() && !(s.Task == "" && mail.Continues(m)) || i >= 0 && tasks[i].Status.Ended():
 		s.Activity, s.Waits = agent.Ended, ""
 		if i >= 0 {
 			s.Reason = tasks[i].Reason

@@ -8,6 +8,7 @@ import (
 	"centurion"
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/commander"
+	"centurion/orchestrator/mail"
 	"centurion/orchestrator/task"
 	"centurion/store"
 )
@@ -31,32 +32,32 @@ func (h *Host) Abort(ctx context.Context, id, reason string) error {
 	if err := agent.RefuseInCall(ctx, op); err != nil {
 		return err
 	}
-	to, err := receiverOf(ctx, h.cfg.Store, Post{To: id})
+	to, err := mail.Find(ctx, h.cfg.Store, "", id)
 	if err != nil {
 		return err
 	}
 	cause := agent.Aborted(cmp.Or(reason, agent.AbortedByPerson))
-	m := h.running(to.mission)
+	m := h.running(to.Mission)
 	if m == nil {
-		rec, err := h.cfg.Store.Mission(ctx, to.mission)
+		rec, err := h.cfg.Store.Mission(ctx, to.Mission)
 		if err != nil {
 			return err
 		}
-		return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: fmt.Sprintf("nothing to abort: mission %s is %s", rec.ID, standing(rec.Status)),
+		return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: fmt.Sprintf("nothing to abort: mission %s is %s", rec.ID, mail.StatusAtRest(rec)),
 			Hint: "see: centurion show " + rec.ID}
 	}
-	c := m.sessions.Of(to.session)
+	c := m.sessions.Of(to.Session)
 	switch {
-	case c == nil && to.task == "":
+	case c == nil && to.Task == "":
 		return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: "mission " + m.st.ID + " has only just begun", Hint: "try again"}
 	case c == nil:
-		return m.abortTask(ctx, to.task, cause)
+		return m.abortTask(ctx, to.Task, cause)
 	}
 	ended := c.Live.Abort(cause)
 	m.st.Notify()
 	if ended == nil {
-		if to.task != "" { // it waits for its children, or its work is checked
-			return m.abortTask(ctx, to.task, cause)
+		if to.Task != "" { // it waits for its children, or its work is checked
+			return m.abortTask(ctx, to.Task, cause)
 		}
 		return nil
 	}
@@ -81,13 +82,6 @@ func (m *mission) abortTask(ctx context.Context, id string, cause *agent.Aborted
 	return m.tasks.Cancel(ctx, id, cause.Why())
 }
 
-func standing(s centurion.MissionStatus) string {
-	if s.Alive() {
-		return "interrupted"
-	}
-	return string(s)
-}
-
 // Proceed lets a running mission go on whose Commander a person had stopped with [Host.Abort]. Of any other it changes
 // nothing.
 func (h *Host) Proceed(id string) {
@@ -110,32 +104,32 @@ func (h *Host) Stop(ctx context.Context, id, reason string) error {
 	if err := agent.RefuseInCall(ctx, op); err != nil {
 		return err
 	}
-	to, err := receiverOf(ctx, h.cfg.Store, Post{To: id})
+	to, err := mail.Find(ctx, h.cfg.Store, "", id)
 	if err != nil {
 		return err
 	}
 	reason = cmp.Or(reason, "stopped by a person")
-	if to.task != "" {
+	if to.Task != "" {
 		return h.stopFamily(ctx, to, reason)
 	}
-	if h.running(to.mission) == nil {
-		rec, err := h.cfg.Store.Mission(ctx, to.mission)
+	if h.running(to.Mission) == nil {
+		rec, err := h.cfg.Store.Mission(ctx, to.Mission)
 		if err != nil || !rec.Status.Alive() {
 			return err
 		}
 	}
-	return h.stop(ctx, to.mission, &centurion.Error{Kind: centurion.KindInterrupted, Msg: reason})
+	return h.stop(ctx, to.Mission, &centurion.Error{Kind: centurion.KindInterrupted, Msg: reason})
 }
 
 // stopFamily cancels a task and all below it. It looks again until there is nothing left: a task may have been on its way
 // into the store.
-func (h *Host) stopFamily(ctx context.Context, to receiver, reason string) error {
+func (h *Host) stopFamily(ctx context.Context, to mail.Receiver, reason string) error {
 	for {
-		living, err := livingBelow(ctx, h.cfg.Store, h.running(to.mission), to)
+		living, err := livingBelow(ctx, h.cfg.Store, h.running(to.Mission), to)
 		if err != nil || len(living) == 0 {
 			return err
 		}
-		m := h.running(to.mission)
+		m := h.running(to.Mission)
 		if m != nil { // all of them first, so that none waits for another
 			for _, id := range living {
 				if r := m.st.Run(id); r != nil {
@@ -156,8 +150,8 @@ func (h *Host) stopFamily(ctx context.Context, to receiver, reason string) error
 }
 
 // livingBelow lists the tasks that have not ended among a task and those below it, the task itself first.
-func livingBelow(ctx context.Context, st *store.Store, m *mission, to receiver) ([]string, error) {
-	all, err := st.Tasks(ctx, to.mission)
+func livingBelow(ctx context.Context, st *store.Store, m *mission, to mail.Receiver) ([]string, error) {
+	all, err := st.Tasks(ctx, to.Mission)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +164,7 @@ func livingBelow(ctx context.Context, st *store.Store, m *mission, to receiver) 
 	var living []string
 	in := map[string]bool{} // sessions of the family
 	for _, t := range all { // oldest first: who delegates is older than what it has delegated
-		if t.ID != to.task && !in[t.Parent] {
+		if t.ID != to.Task && !in[t.Parent] {
 			continue
 		}
 		if t.Session != "" {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/orchestrator/mail"
 	"centurion/provider/scripted"
 )
 
@@ -65,7 +66,7 @@ func TestReviewerHearsThePerson(t *testing.T) {
 		m := r.start(centurion.MissionOptions{})
 		l := r.live(m.ID)
 		time.Sleep(10 * time.Second)
-		if _, err := r.host.Send(r.ctx, Post{To: "0/", Mission: m.ID, Text: "and count what is missing"}); err != nil {
+		if _, err := r.host.Mail.Send(r.ctx, mail.Post{To: "0/", Mission: m.ID, Text: "and count what is missing"}); err != nil {
 			t.Fatal(err)
 		}
 		l.settled()

@@ -16,6 +16,7 @@ import (
 	"centurion/event"
 	"centurion/orchestrator"
 	"centurion/orchestrator/branches"
+	"centurion/orchestrator/mail"
 	"centurion/orchestrator/retention"
 	"centurion/store"
 	"centurion/takeover"
@@ -44,9 +45,9 @@ type API interface {
 	// mission, Resume only changes the number of parallel sessions.
 	Start(ctx context.Context, goal string, opts centurion.MissionOptions) (Mission, error)
 	Resume(ctx context.Context, id string, opts centurion.MissionOptions) (Mission, error)
-	// Send stores a message for an agent of a mission; see orchestrator.Host.Send. An empty Mission means the latest. A message to the
+	// Send stores a message for an agent of a mission; see mail.Desk.Send. An empty Mission means the latest. A message to the
 	// Commander of a blocked mission resumes the mission.
-	Send(ctx context.Context, p orchestrator.Post) (orchestrator.Posted, error)
+	Send(ctx context.Context, p mail.Post) (mail.Posted, error)
 	// LastSeq is the sequence number of the newest event.
 	LastSeq(ctx context.Context) (int64, error)
 	// Pause stops a mission so that it can be resumed, and returns when it has stopped.

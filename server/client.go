@@ -14,7 +14,7 @@ import (
 	"strconv"
 
 	"centurion"
-	"centurion/orchestrator"
+	"centurion/orchestrator/mail"
 	"centurion/orchestrator/retention"
 	"centurion/store"
 )
@@ -108,8 +108,8 @@ func (c *Client) Resume(ctx context.Context, id string, opts centurion.MissionOp
 }
 
 // Send sends a message to an agent.
-func (c *Client) Send(ctx context.Context, p orchestrator.Post) (orchestrator.Posted, error) {
-	return send[orchestrator.Posted](ctx, c, "/send", p)
+func (c *Client) Send(ctx context.Context, p mail.Post) (mail.Posted, error) {
+	return send[mail.Posted](ctx, c, "/send", p)
 }
 
 // Tidy cleans up after ended missions.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"centurion"
-	"centurion/orchestrator"
+	"centurion/orchestrator/mail"
 )
 
 // LOOP-13: as many files as a message may have come through the socket; other requests stay as small as they are.
@@ -17,7 +17,7 @@ func TestSendFiles(t *testing.T) {
 	for range 6 {
 		files = append(files, pdf)
 	}
-	got, err := c.Send(t.Context(), orchestrator.Post{To: "0/", Text: "read them", Files: files})
+	got, err := c.Send(t.Context(), mail.Post{To: "0/", Text: "read them", Files: files})
 	if err != nil || got.Session != p.session.ID {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -25,7 +25,7 @@ func TestSendFiles(t *testing.T) {
 	if err != nil || len(waiting) != 1 || len(waiting[0].Files) != 6 || !bytes.Equal(waiting[0].Files[5].Data, pdf.Data) {
 		t.Errorf("%d deliveries, %v", len(waiting), err)
 	}
-	_, err = c.Send(t.Context(), orchestrator.Post{To: "0/", Text: "one more", Files: append(files, pdf, pdf, pdf)})
+	_, err = c.Send(t.Context(), mail.Post{To: "0/", Text: "one more", Files: append(files, pdf, pdf, pdf)})
 	if centurion.KindOf(err) != centurion.KindUsage {
 		t.Errorf("too much: %v", err)
 	}

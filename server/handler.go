@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"centurion"
-	"centurion/orchestrator"
+	"centurion/orchestrator/mail"
 	"centurion/orchestrator/retention"
 	"centurion/takeover"
 )
@@ -76,11 +76,11 @@ func (h handler) posts() map[string]http.HandlerFunc {
 		"/resume": post(func(ctx context.Context, _ request, b resumeBody) (any, error) {
 			return h.api.Resume(ctx, b.ID, b.Options)
 		}),
-		"/send": post(func(ctx context.Context, _ request, p orchestrator.Post) (any, error) {
+		"/send": post(func(ctx context.Context, _ request, p mail.Post) (any, error) {
 			p.Origin = centurion.OriginPerson
 			return h.api.Send(ctx, p)
 		}),
-		"/prompt": post(func(ctx context.Context, _ request, p orchestrator.Post) (any, error) {
+		"/prompt": post(func(ctx context.Context, _ request, p mail.Post) (any, error) {
 			p.Origin = centurion.OriginPerson
 			return h.api.Prompt(ctx, p)
 		}),

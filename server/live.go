@@ -6,14 +6,15 @@ import (
 
 	"centurion"
 	"centurion/orchestrator"
+	"centurion/orchestrator/mail"
 )
 
 // Live is the part of [API] that controls running sessions. Sessions are identified by their id or that of their task or mission.
 type Live interface {
-	// Prompt sends a message to an agent and returns the text of the turn that answers it; see orchestrator.Host.Prompt. A stopped
-	// mission is resumed if p.Resume is set, a blocked one by a message to its Commander, and likewise one for which orchestrator.GoesOn
+	// Prompt sends a message to an agent and returns the text of the turn that answers it; see mail.Desk.Prompt. A stopped
+	// mission is resumed if p.Resume is set, a blocked one by a message to its Commander, and likewise one for which mail.GoesOn
 	// returns true.
-	Prompt(ctx context.Context, p orchestrator.Post) (orchestrator.Reply, error)
+	Prompt(ctx context.Context, p mail.Post) (mail.Reply, error)
 	// Abort ends the turn of a session, but not the session.
 	Abort(ctx context.Context, id, reason string) error
 	// Stop ends a session with its tool calls, their processes and its children, and returns when they have ended.
@@ -23,36 +24,36 @@ type Live interface {
 }
 
 // Prompt sends a message to an agent and waits for the answer. Ids may be unique prefixes.
-func (l *Local) Prompt(ctx context.Context, p orchestrator.Post) (orchestrator.Reply, error) {
+func (l *Local) Prompt(ctx context.Context, p mail.Post) (mail.Reply, error) {
 	if l.Host == nil {
-		return orchestrator.Reply{}, notRunning("prompt")
+		return mail.Reply{}, notRunning("prompt")
 	}
 	p, err := l.addressed(ctx, p)
 	if err != nil {
-		return orchestrator.Reply{}, err
+		return mail.Reply{}, err
 	}
-	may := orchestrator.Continues
+	may := mail.Continues
 	goOn, err := l.goesOnFor(ctx, p, may)
 	if !goOn && err == nil {
-		if goOn, err = l.goesOnFor(ctx, p, orchestrator.GoesOn); goOn {
-			may = orchestrator.GoesOn // it was paused before the person asked
+		if goOn, err = l.goesOnFor(ctx, p, mail.GoesOn); goOn {
+			may = mail.GoesOn // it was paused before the person asked
 		}
 	}
 	if err != nil {
-		return orchestrator.Reply{}, err
+		return mail.Reply{}, err
 	}
 	if !goOn && !l.attended(ctx, p) {
-		return l.Host.PromptAnd(ctx, p, nil)
+		return l.Host.Mail.Prompt(ctx, p, nil)
 	}
-	return l.Host.PromptAnd(ctx, p, func(mission string) error {
+	return l.Host.Mail.Prompt(ctx, p, func(mission string) error {
 		// It may have stopped since, or have been stopped by a person: the current state counts.
 		switch goOn, err := l.goesOnFor(ctx, p, may); {
 		case err != nil:
 			return err
-		case !goOn && l.Host.Attended(mission):
+		case !goOn && l.Host.Mail.Attended(mission):
 			return nil
 		case !goOn:
-			return l.Host.Unattended(ctx, mission)
+			return l.Host.Mail.Unattended(ctx, mission)
 		case l.Work == nil:
 			return notRunning("prompt")
 		}
@@ -61,14 +62,14 @@ func (l *Local) Prompt(ctx context.Context, p orchestrator.Post) (orchestrator.R
 }
 
 // attended reports whether the mission of a message to its Commander is running.
-func (l *Local) attended(ctx context.Context, p orchestrator.Post) bool {
+func (l *Local) attended(ctx context.Context, p mail.Post) bool {
 	s, err := l.Host.State(ctx, lookedUpBy(p))
-	return err == nil && s.Task == "" && l.Host.Attended(s.Mission)
+	return err == nil && s.Task == "" && l.Host.Mail.Attended(s.Mission)
 }
 
 // goesOnFor reports whether an idle mission is resumed by a message that waits for an answer: a blocked one, or one for which may
 // returns true.
-func (l *Local) goesOnFor(ctx context.Context, p orchestrator.Post, may func(centurion.Mission) bool) (bool, error) {
+func (l *Local) goesOnFor(ctx context.Context, p mail.Post, may func(centurion.Mission) bool) (bool, error) {
 	if p.Resume {
 		return true, nil
 	}
@@ -81,7 +82,7 @@ func (l *Local) goesOnFor(ctx context.Context, p orchestrator.Post, may func(cen
 }
 
 // lookedUpBy is the id by which the receiver of a message is found: for the Commander, its mission's.
-func lookedUpBy(p orchestrator.Post) string {
+func lookedUpBy(p mail.Post) string {
 	if p.Mission != "" && (p.To == "0/" || p.To == "0") {
 		return p.Mission
 	}
@@ -90,7 +91,7 @@ func lookedUpBy(p orchestrator.Post) string {
 
 // whole completes the id of a session, task or mission.
 func (l *Local) whole(ctx context.Context, id string) (string, error) {
-	p, err := l.addressed(ctx, orchestrator.Post{To: id})
+	p, err := l.addressed(ctx, mail.Post{To: id})
 	return p.To, err
 }
 
@@ -119,8 +120,8 @@ func (l *Local) State(ctx context.Context, id string) (orchestrator.State, error
 }
 
 // Prompt sends a message to an agent and waits for the answer.
-func (c *Client) Prompt(ctx context.Context, p orchestrator.Post) (orchestrator.Reply, error) {
-	return send[orchestrator.Reply](ctx, c, "/prompt", p)
+func (c *Client) Prompt(ctx context.Context, p mail.Post) (mail.Reply, error) {
+	return send[mail.Reply](ctx, c, "/prompt", p)
 }
 
 // Abort ends the turn of a session.

@@ -11,6 +11,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/orchestrator"
+	"centurion/orchestrator/mail"
 	"centurion/store"
 	"centurion/workspace"
 )
@@ -53,7 +54,7 @@ func TestPromptMeetsTheEnd(t *testing.T) {
 			}
 			var host *orchestrator.Host
 			host = orchestrator.New(orchestrator.Config{Store: p.store, Workspace: ws, Model: func(string) (orchestrator.Model, error) {
-				if !host.Attended(p.mission.ID) { // the run, which has no model
+				if !host.Mail.Attended(p.mission.ID) { // the run, which has no model
 					return orchestrator.Model{}, errBegun
 				}
 				stands(centurion.MissionCompleted) // in the middle of the prompt, while its file is looked at
@@ -67,10 +68,10 @@ func TestPromptMeetsTheEnd(t *testing.T) {
 			if err := p.store.Update(t.Context(), func(tx *store.Tx) error { return tx.PutSession(&p.session) }); err != nil {
 				t.Fatal(err)
 			}
-			host.Expect(p.mission.ID)
+			host.Mail.Expect(p.mission.ID)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			_, err = p.local.Prompt(ctx, orchestrator.Post{To: p.session.ID, Text: "well?", Files: []centurion.File{file}})
+			_, err = p.local.Prompt(ctx, mail.Post{To: p.session.ID, Text: "well?", Files: []centurion.File{file}})
 			if begun != errors.Is(err, errBegun) || !begun && centurion.KindOf(err) != centurion.KindConflict {
 				t.Errorf("%v", err)
 			}

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"centurion"
-	"centurion/orchestrator"
 	"centurion/orchestrator/agent"
+	"centurion/orchestrator/mail"
 	"centurion/server"
 )
 
@@ -19,7 +19,7 @@ func TestLive(t *testing.T) {
 	if err != nil || s.Session != p.session.ID || s.Activity != agent.Stopped || s.Mission != p.mission.ID {
 		t.Errorf("state %+v, %v", s, err)
 	}
-	if _, err := c.Prompt(t.Context(), orchestrator.Post{To: short, Text: "well?"}); centurion.KindOf(err) != centurion.KindConflict || centurion.HintOf(err) == "" {
+	if _, err := c.Prompt(t.Context(), mail.Post{To: short, Text: "well?"}); centurion.KindOf(err) != centurion.KindConflict || centurion.HintOf(err) == "" {
 		t.Errorf("prompt: %v", err)
 	}
 	if err := c.Abort(t.Context(), short, ""); centurion.KindOf(err) != centurion.KindConflict {

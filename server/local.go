@@ -298,7 +298,7 @@ func (l *Local) Pause(ctx context.Context, id, reason string) error {
 
 // Compact requests a compaction of a session.
 func (l *Local) Compact(ctx context.Context, session string) error {
-	_, err := with(ctx, l.Host != nil, "compact session", l.Store.ResolveSession, session, func(id string) (any, error) { return nil, l.Host.Compact(ctx, id) })
+	_, err := with(ctx, l.Host != nil, "compact session", l.Store.ResolveSession, session, func(id string) (any, error) { return nil, l.Host.Mail.Compact(ctx, id) })
 	return err
 }
 

@@ -5,19 +5,19 @@ import (
 	"strings"
 
 	"centurion"
-	"centurion/orchestrator"
+	"centurion/orchestrator/mail"
 )
 
 // Send sends a message to an agent. Ids may be unique prefixes.
-func (l *Local) Send(ctx context.Context, p orchestrator.Post) (orchestrator.Posted, error) {
+func (l *Local) Send(ctx context.Context, p mail.Post) (mail.Posted, error) {
 	if l.Host == nil {
-		return orchestrator.Posted{}, notRunning("send")
+		return mail.Posted{}, notRunning("send")
 	}
 	p, err := l.addressed(ctx, p)
 	if err != nil {
-		return orchestrator.Posted{}, err
+		return mail.Posted{}, err
 	}
-	got, err := l.Host.Send(ctx, p)
+	got, err := l.Host.Mail.Send(ctx, p)
 	if err != nil || got.Compact || got.Status != centurion.MissionBlocked || got.Working || got.Task != "" || l.Work == nil {
 		return got, err
 	}
@@ -29,7 +29,7 @@ func (l *Local) Send(ctx context.Context, p orchestrator.Post) (orchestrator.Pos
 }
 
 // addressed completes the ids of a message.
-func (l *Local) addressed(ctx context.Context, p orchestrator.Post) (orchestrator.Post, error) {
+func (l *Local) addressed(ctx context.Context, p mail.Post) (mail.Post, error) {
 	var err error
 	switch kind, _, _ := strings.Cut(p.To, "_"); centurion.Prefix(kind) {
 	case centurion.PrefixTask:

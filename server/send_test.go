@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"centurion"
-	"centurion/orchestrator"
+	"centurion/orchestrator/mail"
 	"centurion/server"
 	"centurion/store"
 )
@@ -16,7 +16,7 @@ func TestSend(t *testing.T) {
 	p, b := hosting(t)
 	c := connect(t, p.local)
 	short := func(id string) string { return id[:len(id)-4] }
-	for i, post := range []orchestrator.Post{
+	for i, post := range []mail.Post{
 		{To: "0/", Text: "one"},
 		{To: "0", Mission: short(p.mission.ID), Text: "two", Origin: centurion.OriginHost, Queue: true},
 		{To: short(p.session.ID), Text: "three"},
@@ -45,14 +45,14 @@ func TestSend(t *testing.T) {
 		t.Errorf("stored %q", got)
 	}
 	for to, want := range map[string]centurion.Kind{"0/5": centurion.KindNotFound, "ses_zz": centurion.KindNotFound, "msn_": centurion.KindUsage} {
-		if _, err := c.Send(t.Context(), orchestrator.Post{To: to, Text: "x"}); centurion.KindOf(err) != want {
+		if _, err := c.Send(t.Context(), mail.Post{To: to, Text: "x"}); centurion.KindOf(err) != want {
 			t.Errorf("to %s: %v", to, err)
 		}
 	}
 	if len(b.launched) > 0 {
 		t.Errorf("a paused mission was gone on with: %v", b.launched)
 	}
-	if _, err := (&server.Local{Store: p.store}).Send(t.Context(), orchestrator.Post{To: "0/", Text: "x"}); centurion.KindOf(err) != centurion.KindConflict {
+	if _, err := (&server.Local{Store: p.store}).Send(t.Context(), mail.Post{To: "0/", Text: "x"}); centurion.KindOf(err) != centurion.KindConflict {
 		t.Errorf("without a host: %v", err)
 	}
 }
@@ -74,11 +74,11 @@ func TestSendAnswersBlockedMission(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := p.local.Send(t.Context(), orchestrator.Post{To: "0/0", Text: "x"})
+	got, err := p.local.Send(t.Context(), mail.Post{To: "0/0", Text: "x"})
 	if err != nil || got.Working || got.Task != p.task.ID || len(b.launched) > 0 {
 		t.Errorf("to the worker: %+v, %v, launched %v", got, err, b.launched)
 	}
-	got, err = p.local.Send(t.Context(), orchestrator.Post{To: "0/", Text: "use PostgreSQL"})
+	got, err = p.local.Send(t.Context(), mail.Post{To: "0/", Text: "use PostgreSQL"})
 	if err != nil || !got.Working || !slices.Equal(b.launched, []string{p.mission.ID}) {
 		t.Errorf("to the Commander: %+v, %v, launched %v", got, err, b.launched)
 	}

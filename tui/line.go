@@ -9,7 +9,7 @@ import (
 	"centurion"
 	"centurion/event/view"
 	"centurion/guard"
-	"centurion/orchestrator"
+	"centurion/orchestrator/mail"
 	"centurion/text"
 )
 
@@ -67,7 +67,7 @@ func (m *live) wrote(err error) tea.Cmd {
 		m.line.sent, m.line.err = false, errText(err)
 		return nil
 	}
-	if strings.TrimSpace(string(m.line.input.text)) != orchestrator.CompactWord { // which is not a message for the Commander
+	if strings.TrimSpace(string(m.line.input.text)) != mail.CompactWord { // which is not a message for the Commander
 		m.unread = true
 	}
 	return m.closeLine()

@@ -14,7 +14,7 @@ import (
 
 	"centurion"
 	"centurion/config"
-	"centurion/orchestrator"
+	"centurion/orchestrator/mail"
 	"centurion/text"
 	"centurion/workspace"
 )
@@ -125,7 +125,7 @@ func (a Attached) CheckTakenBy(r config.Resolved, cfg *config.Config) error {
 			continue
 		}
 		others := cfg.ModelsTaking(f.Mime, namedModels)
-		hint := text.If(len(others) > 0, "take one that does: --model "+strings.Join(others, ", "), "if it does, set "+orchestrator.MediaKey(r.Model))
+		hint := text.If(len(others) > 0, "take one that does: --model "+strings.Join(others, ", "), "if it does, set "+mail.MediaKey(r.Model))
 		return &centurion.Error{Op: "attach " + cmp.Or(f.Path, f.Name), Kind: centurion.KindUsage, Msg: fmt.Sprintf("the model %s takes no %s", r.Model, KindOf(f)), Hint: hint}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"centurion/host"
 	"centurion/orchestrator"
 	"centurion/orchestrator/branches"
+	"centurion/orchestrator/mail"
 	"centurion/server"
 	"centurion/store"
 	"centurion/takeover"
@@ -101,12 +102,12 @@ func TestRepairSays(t *testing.T) {
 
 // A message says when it is read, and a rewind what it did.
 func TestSentAndRewound(t *testing.T) {
-	to := orchestrator.Posted{Mission: "msn_1", Agent: "commander", Address: "0/"}
-	for want, change := range map[string]func(*orchestrator.Posted){
-		"kept for 0/ (commander) of mission msn_1, which is interrupted; it is read with: centurion resume msn_1": func(p *orchestrator.Posted) { p.Status = centurion.MissionRunning },
-		"kept for 0/ (commander) of mission msn_1, which is paused; it is read with: centurion resume msn_1":      func(p *orchestrator.Posted) { p.Status = centurion.MissionPaused },
-		"sent to 0/ (commander)": func(p *orchestrator.Posted) { p.Working = true },
-		"sent to 0/ (commander); its task reads it when it continues, and is waiting: after T1": func(p *orchestrator.Posted) {
+	to := mail.Posted{Mission: "msn_1", Agent: "commander", Address: "0/"}
+	for want, change := range map[string]func(*mail.Posted){
+		"kept for 0/ (commander) of mission msn_1, which is interrupted; it is read with: centurion resume msn_1": func(p *mail.Posted) { p.Status = centurion.MissionRunning },
+		"kept for 0/ (commander) of mission msn_1, which is paused; it is read with: centurion resume msn_1":      func(p *mail.Posted) { p.Status = centurion.MissionPaused },
+		"sent to 0/ (commander)": func(p *mail.Posted) { p.Working = true },
+		"sent to 0/ (commander); its task reads it when it continues, and is waiting: after T1": func(p *mail.Posted) {
 			p.Working, p.State, p.Reason = true, centurion.TaskWaiting, "after T1"
 		},
 	} {
@@ -116,7 +117,7 @@ func TestSentAndRewound(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if got := Sent(orchestrator.Posted{Working: true, Address: "0/", Agent: "commander"}, true); !strings.HasSuffix(got, "; it is read at the end of the turn") {
+	if got := Sent(mail.Posted{Working: true, Address: "0/", Agent: "commander"}, true); !strings.HasSuffix(got, "; it is read at the end of the turn") {
 		t.Error(got)
 	}
 	back := branches.Rewound{Mission: "msn_1", Session: "ses_1", From: "msg_9", Leaf: "msg_3", Undone: 2, Mark: "before-rewind-1"}

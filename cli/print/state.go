@@ -11,6 +11,7 @@ import (
 	"centurion/host"
 	"centurion/orchestrator"
 	"centurion/orchestrator/branches"
+	"centurion/orchestrator/mail"
 	"centurion/server"
 	"centurion/store"
 	"centurion/text"
@@ -81,7 +82,7 @@ func State(s orchestrator.State) string {
 }
 
 // Sent says what becomes of a message.
-func Sent(got orchestrator.Posted, queued bool) string {
+func Sent(got mail.Posted, queued bool) string {
 	who := fmt.Sprintf("%s (%s)", cmp.Or(got.Address, got.Task), text.Clean(got.Agent))
 	waits := got.State == centurion.TaskQueued || got.State == centurion.TaskWaiting
 	switch {
@@ -99,7 +100,7 @@ func Sent(got orchestrator.Posted, queued bool) string {
 }
 
 // compacts says what becomes of a wish for a shorter history.
-func compacts(got orchestrator.Posted, who string) string {
+func compacts(got mail.Posted, who string) string {
 	switch {
 	case got.Short:
 		return fmt.Sprintf("nothing to shorten: the conversation of %s is short", who)

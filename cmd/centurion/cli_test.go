@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
-	"centurion/orchestrator"
+	"centurion/orchestrator/mail"
 )
 
 // run runs a command line in this process, which must not touch a project or a model.
@@ -206,8 +206,8 @@ func TestCommand(t *testing.T) {
 
 // A text that is too long is not cut to what is allowed: it reaches the check that refuses it.
 func TestReadMessageIsNotCut(t *testing.T) {
-	c := &cli{in: strings.NewReader(strings.Repeat("x", orchestrator.MaxPost+5))}
-	if text, err := c.readMessage([]string{"-"}); err != nil || len(text) <= orchestrator.MaxPost {
+	c := &cli{in: strings.NewReader(strings.Repeat("x", mail.MaxPost+5))}
+	if text, err := c.readMessage([]string{"-"}); err != nil || len(text) <= mail.MaxPost {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
 }

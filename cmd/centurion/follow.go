@@ -15,8 +15,8 @@ import (
 	"centurion/guard"
 	"centurion/host"
 	"centurion/notify"
-	"centurion/orchestrator"
 	"centurion/orchestrator/approval"
+	"centurion/orchestrator/mail"
 	"centurion/server"
 	"centurion/text"
 	"centurion/tui"
@@ -26,7 +26,7 @@ import (
 // missionAPI is what a view of a mission is drawn from.
 type missionAPI interface {
 	tui.Answerer
-	Send(ctx context.Context, p orchestrator.Post) (orchestrator.Posted, error)
+	Send(ctx context.Context, p mail.Post) (mail.Posted, error)
 	Abort(ctx context.Context, id, reason string) error
 	Mission(ctx context.Context, id string) (server.Mission, error)
 	Events(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error]
@@ -245,7 +245,7 @@ type commander struct {
 }
 
 func (c commander) Write(ctx context.Context, text string) error {
-	_, err := c.api.Send(ctx, orchestrator.Post{To: c.mission, Text: text})
+	_, err := c.api.Send(ctx, mail.Post{To: c.mission, Text: text})
 	return err
 }
 

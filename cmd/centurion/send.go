@@ -15,7 +15,7 @@ import (
 	"centurion/cli/print"
 	"centurion/config"
 	"centurion/host"
-	"centurion/orchestrator"
+	"centurion/orchestrator/mail"
 	"centurion/server"
 	"centurion/text"
 )
@@ -31,7 +31,7 @@ An idle Commander answers at once, also during its countdown. An agent that wait
 mission keeps the message until it is resumed; a blocked one continues with it if a process hosts the project.`
 
 func sendCommand(c *cli) *cobra.Command {
-	var p orchestrator.Post
+	var p mail.Post
 	var files []string
 	f, steer, wait := &readFlags{}, false, false
 	cmd := &cobra.Command{Use: "send ADDRESS TEXT|-", Short: "Write to an agent", Long: sendHelp,
@@ -69,7 +69,7 @@ func sendCommand(c *cli) *cobra.Command {
 type message struct {
 	*cli
 	f    *readFlags
-	post orchestrator.Post
+	post mail.Post
 }
 
 // readMessage reads a text from the arguments or from standard input. It is not trimmed: code may begin with spaces.
@@ -78,7 +78,7 @@ func (c *cli) readMessage(args []string) (string, error) {
 	if text != "-" {
 		return text, nil
 	}
-	b, err := io.ReadAll(io.LimitReader(c.in, orchestrator.MaxPost+1))
+	b, err := io.ReadAll(io.LimitReader(c.in, mail.MaxPost+1))
 	if err != nil {
 		return "", &centurion.Error{Op: "read the message from standard input", Kind: centurion.KindUsage, Err: err}
 	}
@@ -88,7 +88,7 @@ func (c *cli) readMessage(args []string) (string, error) {
 // send is `centurion send`. While one host takes over from another it is tried again, under the same id.
 func (c *message) send(ctx context.Context) error {
 	c.post.ID = centurion.NewID(centurion.PrefixDelivery)
-	var got orchestrator.Posted
+	var got mail.Posted
 	err := c.retryAcrossHosts(ctx, func(api server.API) (err error) {
 		got, err = api.Send(ctx, c.post)
 		return err
@@ -128,7 +128,7 @@ func (c *message) retryAcrossHosts(ctx context.Context, ask func(api server.API)
 // it is tried again, under the same id.
 func (c *message) prompt(ctx context.Context) error {
 	c.post.ID = centurion.NewID(centurion.PrefixDelivery)
-	var got orchestrator.Reply
+	var got mail.Reply
 	var m server.Mission
 	here := false
 	err := c.open(ctx, c.f, func(v *view) (err error) {
@@ -171,12 +171,12 @@ func (c *message) resumesHere(ctx context.Context, api server.API) (m server.Mis
 		}
 	}
 	m, err = api.Mission(ctx, id)
-	return m, err == nil && orchestrator.GoesOn(centurion.Mission{Status: m.Status, Reason: m.Reason, Options: m.Options}), err
+	return m, err == nil && mail.GoesOn(centurion.Mission{Status: m.Status, Reason: m.Reason, Options: m.Options}), err
 }
 
 // promptHere hosts a run until it has answered a message. Ctrl-C pauses it. What cannot be answered is refused before the
 // message is stored.
-func (c *message) promptHere(ctx context.Context, m server.Mission) (got orchestrator.Reply, err error) {
+func (c *message) promptHere(ctx context.Context, m server.Mission) (got mail.Reply, err error) {
 	conn, opts, err := (&runner{c.cli, &runFlags{dir: c.f.dir, format: "json"}}).prepareResume(ctx, m) // no person can be asked
 	if err != nil {
 		return got, err
@@ -184,7 +184,7 @@ func (c *message) promptHere(ctx context.Context, m server.Mission) (got orchest
 	defer conn.Workspace.Close()
 	model, err := conn.Models.Get("")
 	if err == nil {
-		err = orchestrator.CheckFiles(c.post.Files, model)
+		err = mail.CheckFiles(c.post.Files, model)
 	}
 	if err != nil {
 		return got, err
@@ -200,7 +200,7 @@ func (c *message) promptHere(ctx context.Context, m server.Mission) (got orchest
 	}
 	if _, err = conn.API().Resume(ctx, m.ID, opts); err == nil {
 		c.post.Resume = true // it may have answered already
-		got, err = host.Call(ctx, conn, func(api server.API) (orchestrator.Reply, error) { return api.Prompt(ctx, c.post) })
+		got, err = host.Call(ctx, conn, func(api server.API) (mail.Reply, error) { return api.Prompt(ctx, c.post) })
 	}
 	if ctx.Err() != nil {
 		conn.Pause(m.ID)
@@ -223,7 +223,7 @@ the live view. In a mission that has stopped it is done when it is resumed, in a
 to. Where nothing can be shortened, nothing happens.`
 
 func compactCommand(c *cli) *cobra.Command {
-	f, p := &readFlags{}, orchestrator.Post{Text: orchestrator.CompactWord}
+	f, p := &readFlags{}, mail.Post{Text: mail.CompactWord}
 	cmd := &cobra.Command{Use: "compact [ADDRESS]", Short: "Shorten a conversation", Long: compactHelp,
 		Example: "  centurion compact\n  centurion compact 0/3\n  centurion compact T2 --mission msn_0199…",
 		Args:    exactly(0, 1, "at most one address"), ValidArgsFunction: complete(c, 1, agentsOf),
@@ -260,14 +260,14 @@ func (c *message) attach(paths []string) error {
 		return err
 	}
 	defer ws.Close()
-	with, err := goal.Attach(ws, paths, orchestrator.MaxPost-len(c.post.Text))
+	with, err := goal.Attach(ws, paths, mail.MaxPost-len(c.post.Text))
 	c.post.Text, c.post.Files = c.post.Text+with.Text, with.Files
 	return err
 }
 
 // noteUntakenFiles says that the receiver's model takes no files of this kind and is told of them in words. If the model is unknown it says
 // nothing.
-func (c *message) noteUntakenFiles(ctx context.Context, got orchestrator.Posted) {
+func (c *message) noteUntakenFiles(ctx context.Context, got mail.Posted) {
 	if len(c.post.Files) == 0 || got.Session == "" {
 		return
 	}
@@ -287,7 +287,7 @@ func (c *message) noteUntakenFiles(ctx context.Context, got orchestrator.Posted)
 		for _, file := range c.post.Files {
 			if !r.Media.Takes(file.Mime) {
 				c.note(fmt.Sprintf("the model %s takes no %s: it is told in words that there is one; if it does take them, set %s",
-					r.Model, goal.KindOf(file), orchestrator.MediaKey(r.Model)))
+					r.Model, goal.KindOf(file), mail.MediaKey(r.Model)))
 				return nil
 			}
 		}

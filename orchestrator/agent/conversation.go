@@ -110,8 +110,8 @@ func (c *Conversation) Turn(ctx context.Context) (session.Outcome, error) {
 	defer over() // also after a crash: whoever waits for the end of the turn must not wait for ever
 	out, err := c.turns(turn)
 	over() // before the answers: who asks again from now on finds them in the store
-	if c.Task != nil || !state.Crashed(err) {
-		c.m.above.Answered(ctx, c, out, err)
+	if (c.Task != nil || !state.Crashed(err)) && c.m.st.Ctx.Err() == nil {
+		c.m.above.Answered(ctx, c.m.st.ID, c.id, out, err)
 	}
 	return out, err
 }

@@ -41,8 +41,8 @@ type Above struct {
 	Take func(tx *store.Tx, rec *centurion.Session, p plan.View, d store.Delivery) (centurion.Message, error)
 	// Startable describes, for a model, the items that the mission's own agent could start instead of waiting; "" if there are none.
 	Startable func(ctx context.Context) (string, error)
-	// Answered is called at the end of a turn, with its outcome and the error of a failed one.
-	Answered func(ctx context.Context, c *Conversation, out session.Outcome, cause error)
+	// Answered is called at the end of a turn of a session, unless its mission stops, with its outcome and the error of a failed one.
+	Answered func(ctx context.Context, mission, session string, out session.Outcome, cause error)
 }
 
 // Around provides the context of one conversation.
@@ -208,6 +208,9 @@ func (m *Sessions) On(task string) *Conversation {
 	}
 	return nil
 }
+
+// Notify wakes everything in the mission that waits for a change.
+func (m *Sessions) Notify() { m.st.Notify() }
 
 // Compact requests a compaction of an open session before its next request.
 func (m *Sessions) Compact(session string) {

@@ -15,7 +15,6 @@ import (
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/review"
 	"centurion/orchestrator/state"
-	"centurion/store"
 	"centurion/verify"
 	"centurion/workspace/todo"
 )
@@ -202,22 +201,4 @@ func (l *Loop) ownTurnEnded(ctx context.Context) (again bool, err error) {
 			l.Root.Agent.Name, l.ownReturns, back.Short)}
 	}
 	return true, l.Queue.Return(ctx, agent.AuthorOf(l.Root), back, l.ownReturns)
-}
-
-// hasMail reports whether the Commander has not read everything that was written to it.
-func (l *Loop) hasMail(ctx context.Context) bool {
-	waiting, err := l.Mission.Store.PendingDeliveries(ctx, l.Root.ID())
-	return err == nil && slices.ContainsFunc(waiting, state.IsMail) // what fails here fails again where the verdict is recorded
-}
-
-// ErrSpoken says that a mission cannot be complete: a person has written, and nobody has read it.
-var ErrSpoken = &centurion.Error{Kind: centurion.KindInterrupted, Msg: "a person has written"}
-
-// allRead returns ErrSpoken if the mission's own agent, whose session it is, has not read everything.
-func allRead(tx *store.Tx, session string) error {
-	waiting, err := tx.PendingDeliveries(session)
-	if err == nil && slices.ContainsFunc(waiting, state.IsMail) {
-		err = ErrSpoken
-	}
-	return err
 }

@@ -12,6 +12,7 @@ import (
 	"centurion/failpoint"
 	"centurion/guard"
 	"centurion/orchestrator/agent"
+	"centurion/orchestrator/mail"
 	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/text"
@@ -136,7 +137,7 @@ func (l *Loop) Finish(v Verdict) (centurion.Mission, error) {
 			}
 		}
 		if v.Status == centurion.MissionCompleted {
-			if err := allRead(tx, rec.Session); err != nil {
+			if err := mail.AllRead(tx, rec.Session); err != nil {
 				return err
 			}
 		}

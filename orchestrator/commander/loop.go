@@ -16,6 +16,7 @@ import (
 	"centurion/orchestrator/approval"
 	"centurion/orchestrator/budget"
 	"centurion/orchestrator/isolation"
+	"centurion/orchestrator/mail"
 	"centurion/orchestrator/merge"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/review"
@@ -104,7 +105,7 @@ func (l *Loop) run(ctx context.Context) (Verdict, error) {
 				if err != nil {
 					return VerdictOf(ctx, err), nil
 				}
-				if len(missing) == 0 && !l.hasMail(ctx) {
+				if len(missing) == 0 && !mail.HasUnread(ctx, l.Mission.Store, l.Root.ID()) {
 					return l.completed(ctx)
 				}
 				l.claimed.Store(false) // what else stood in the same answer, or a person, has brought more to do

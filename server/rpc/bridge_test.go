@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"centurion"
-	"centurion/orchestrator"
+	"centurion/orchestrator/mail"
 	"centurion/server"
 )
 
@@ -13,7 +13,7 @@ import (
 type posted struct {
 	server.API // what a test does not use
 
-	posts []orchestrator.Post
+	posts []mail.Post
 	gone  int
 }
 
@@ -21,12 +21,12 @@ func (p *posted) Session(_ context.Context, id string) (centurion.Session, error
 	return centurion.Session{ID: id}, nil
 }
 
-func (p *posted) Prompt(_ context.Context, post orchestrator.Post) (orchestrator.Reply, error) {
+func (p *posted) Prompt(_ context.Context, post mail.Post) (mail.Reply, error) {
 	p.posts = append(p.posts, post)
 	if p.gone--; p.gone >= 0 {
-		return orchestrator.Reply{}, &centurion.Error{Kind: centurion.KindNetwork, Msg: "the host has gone"}
+		return mail.Reply{}, &centurion.Error{Kind: centurion.KindNetwork, Msg: "the host has gone"}
 	}
-	return orchestrator.Reply{Text: "heard"}, nil
+	return mail.Reply{Text: "heard"}, nil
 }
 
 // A prompt is a person's message, which a stopped mission goes on for; the policy says when it is read. When the host has moved

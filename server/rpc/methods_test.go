@@ -17,6 +17,7 @@ import (
 	"centurion"
 	"centurion/orchestrator"
 	"centurion/orchestrator/agent"
+	"centurion/orchestrator/mail"
 	"centurion/server"
 	"centurion/store"
 )
@@ -77,8 +78,8 @@ func (p *project) Stop(_ context.Context, session, reason string) error {
 	return nil
 }
 
-func (p *project) Prompt(_ context.Context, post orchestrator.Post) (orchestrator.Reply, error) {
-	return orchestrator.Reply{Text: "heard " + post.Text, Finish: "stop", Message: "msg_1"}, nil
+func (p *project) Prompt(_ context.Context, post mail.Post) (mail.Reply, error) {
+	return mail.Reply{Text: "heard " + post.Text, Finish: "stop", Message: "msg_1"}, nil
 }
 
 func (p *project) Asks(context.Context) ([]store.Ask, error) { return nil, nil }
