@@ -47,7 +47,7 @@ func bubbleEnded(t *testing.T, o centurion.MissionOptions, status centurion.Miss
 		bubble(t, nil, func(r *rig) {
 			m := r.start(o)
 			if status == centurion.MissionCancelled {
-				if err := r.host.Cancel(r.ctx, m.ID, ""); err != nil {
+				if err := r.host.Control.Cancel(r.ctx, m.ID, ""); err != nil {
 					t.Fatal(err)
 				}
 			} else {

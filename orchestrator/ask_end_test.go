@@ -26,7 +26,7 @@ func TestQuestionEnds(t *testing.T) {
 		"answered":           {policy: "ask", do: func(r *rig, a store.Ask) { r.answer(a.ID, "my own words") }, want: "my own words", by: "person"},
 		"answered in time":   {policy: "ask", timeout: time.Hour, do: func(r *rig, a store.Ask) { r.answer(a.ID, "1") }, choices: []string{"x"}, want: "x", by: "person"},
 		"late":               {policy: "ask", timeout: time.Hour, do: func(*rig, store.Ask) {}, want: event.TooLate, by: "timeout", took: time.Hour},
-		"cancelled":          {policy: "ask", timeout: time.Hour, do: func(r *rig, a store.Ask) { _ = r.host.Cancel(r.ctx, a.Task, "no") }, want: "Cancelled", by: "abort"},
+		"cancelled":          {policy: "ask", timeout: time.Hour, do: func(r *rig, a store.Ask) { _ = r.host.Control.Cancel(r.ctx, a.Task, "no") }, want: "Cancelled", by: "abort"},
 		"nobody there":       {policy: "deny", want: event.NobodyThere, by: "policy"},
 		"nobody, by default": {policy: "", choices: []string{"x"}, want: event.NobodyThere, by: "policy"},
 		"the first choice":   {policy: "allow", choices: []string{"x", "y"}, want: "There is no one to ask; the first choice applies, as the person's settings say:\nx", by: "policy"},
@@ -139,7 +139,7 @@ func TestQuestionResumedHeadless(t *testing.T) {
 		l := r.live(m.ID)
 		r.waitFor(m.ID, 1)
 		l.goAway(byShutdown)
-		if err := r.host.Raise(r.ctx, m.ID, centurion.MissionOptions{Ask: "deny"}); err != nil {
+		if err := r.host.Control.Raise(r.ctx, m.ID, centurion.MissionOptions{Ask: "deny"}); err != nil {
 			t.Fatal(err)
 		}
 		r.is(r.run(m.ID), centurion.MissionCompleted, "")
@@ -215,7 +215,7 @@ func TestQuestionOfACancelledTask(t *testing.T) {
 		l := r.live(m.ID)
 		ask := r.waitFor(m.ID, 1)[0]
 		l.goAway(byShutdown)
-		if err := r.host.Cancel(r.ctx, ask.Task, "not needed"); err != nil {
+		if err := r.host.Control.Cancel(r.ctx, ask.Task, "not needed"); err != nil {
 			t.Fatal(err)
 		}
 		equal(t, "asks left", len(r.open(m.ID)), 0)

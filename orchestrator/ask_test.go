@@ -269,7 +269,7 @@ func TestEverybodyElseGoesOn(t *testing.T) {
 		synctest.Wait()
 		requests := r.requests("commander")
 		has(t, requests[len(requests)-1].Last(), "how is it?")
-		quick("cancel", func() error { return r.host.Cancel(r.ctx, ask.Task, "not needed") })
+		quick("cancel", func() error { return r.host.Control.Cancel(r.ctx, ask.Task, "not needed") })
 		equal(t, "asks left", len(r.open(m.ID)), 0)
 		r.is(l.settled(), centurion.MissionCompleted, "")
 		equal(t, "task", r.tasks(m.ID)[0].Status, centurion.TaskCancelled)
@@ -292,7 +292,7 @@ func TestQuestionOfTheRoot(t *testing.T) {
 			l := r.live(m.ID)
 			ask := r.waitFor(m.ID, 1)[0]
 			equal(t, "from", ask.Agent+" "+ask.Address+" "+ask.Line, "lead 0/ ")
-			if err := r.host.Pause(r.ctx, m.ID, "lunch"); err != nil {
+			if err := r.host.Control.Pause(r.ctx, m.ID, "lunch"); err != nil {
 				t.Fatal(err)
 			}
 			r.is(l.settled(), centurion.MissionPaused, "lunch")
@@ -307,7 +307,7 @@ func TestQuestionOfTheRoot(t *testing.T) {
 			m := r.start(opts)
 			l := r.live(m.ID)
 			r.waitFor(m.ID, 1)
-			if err := r.host.Cancel(r.ctx, m.ID, "no"); err != nil {
+			if err := r.host.Control.Cancel(r.ctx, m.ID, "no"); err != nil {
 				t.Fatal(err)
 			}
 			r.is(l.settled(), centurion.MissionCancelled, "no")

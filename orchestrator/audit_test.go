@@ -20,8 +20,8 @@ import (
 
 // ORCH-117, ORCH-140: unless it is configured, a hang is found after 5 minutes, and an attempt may work for an hour.
 func TestJudgedByDefault(t *testing.T) {
-	c := New(Config{}).cfg
-	equal(t, "limits", c.limits(), pulse.Limits{Silent: 5 * time.Minute, Worked: time.Hour})
+	c := unbegun(t).h.cfg
+	equal(t, "limits", c.agentConfig().Limits, pulse.Limits{Silent: 5 * time.Minute, Worked: time.Hour})
 }
 
 // ORCH-35, ORCH-36, ORCH-138: the poll starts with the first task, looks every second, and ends with the last one. Where

@@ -69,15 +69,15 @@ func TestRealBackgroundEnds(t *testing.T) {
 		stop   func(r *rig, l *life, m string) error
 		status centurion.MissionStatus
 	}{
-		"the mission is cancelled": {func(r *rig, _ *life, m string) error { return r.host.Cancel(r.ctx, m, "") }, centurion.MissionCancelled},
-		"the mission is paused":    {func(r *rig, _ *life, m string) error { return r.host.Pause(r.ctx, m, "") }, centurion.MissionPaused},
+		"the mission is cancelled": {func(r *rig, _ *life, m string) error { return r.host.Control.Cancel(r.ctx, m, "") }, centurion.MissionCancelled},
+		"the mission is paused":    {func(r *rig, _ *life, m string) error { return r.host.Control.Pause(r.ctx, m, "") }, centurion.MissionPaused},
 		"the host shuts down": {func(_ *rig, l *life, _ string) error {
 			l.cancel(centurion.ErrShutdown)
 			return nil
 		}, centurion.MissionPaused},
 		"the task is cancelled": {func(r *rig, _ *life, m string) error {
 			task := r.task(m, "")
-			if err := r.host.Cancel(r.ctx, task.ID, ""); err != nil {
+			if err := r.host.Control.Cancel(r.ctx, task.ID, ""); err != nil {
 				return err
 			}
 			if r.process(r.read("child")) {

@@ -96,7 +96,7 @@ func TestPromptStaysTheSame(t *testing.T) {
 		r.write(".opencode/skills/new/SKILL.md", strings.ReplaceAll(deploySkill, "deploy", "new"))
 		r.is(r.run(m.ID), centurion.MissionPaused, "")
 		r.restart()
-		if err := r.host.Raise(r.ctx, m.ID, centurion.MissionOptions{MaxDuration: 36_000_000}); err != nil {
+		if err := r.host.Control.Raise(r.ctx, m.ID, centurion.MissionOptions{MaxDuration: 36_000_000}); err != nil {
 			t.Fatal(err)
 		}
 		r.is(r.run(m.ID), centurion.MissionCompleted, "")

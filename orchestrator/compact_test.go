@@ -202,7 +202,7 @@ func TestCompactOnDemand(t *testing.T) {
 		if d := r.compacted(m.ID, "commander"); len(d) != 1 || d[0].Reason != event.CompactedAsked || d[0].After >= d[0].Before {
 			t.Errorf("at work: %+v", d)
 		}
-		if err := r.host.Pause(r.ctx, m.ID, ""); err != nil {
+		if err := r.host.Control.Pause(r.ctx, m.ID, ""); err != nil {
 			t.Fatal(err)
 		}
 		<-done

@@ -30,7 +30,7 @@ func TestCompactWord(t *testing.T) {
 			t.Errorf("answered %+v", got)
 		}
 		time.Sleep(time.Second)
-		if err := r.host.Pause(r.ctx, m.ID, ""); err != nil {
+		if err := r.host.Control.Pause(r.ctx, m.ID, ""); err != nil {
 			t.Fatal(err)
 		}
 		<-done

@@ -242,7 +242,7 @@ func TestStopEndsCountdown(t *testing.T) {
 		done := r.inBackground(&g, m.ID)
 		time.Sleep(time.Second)
 		began := time.Now()
-		if err := r.host.Cancel(r.ctx, m.ID, ""); err != nil {
+		if err := r.host.Control.Cancel(r.ctx, m.ID, ""); err != nil {
 			t.Error(err)
 		}
 		r.is(<-done, centurion.MissionCancelled, "")

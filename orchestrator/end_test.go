@@ -60,7 +60,7 @@ func TestBudget(t *testing.T) {
 				if again := r.run(m.ID); again.Status != centurion.MissionPaused || limit != "max_duration" && again.Rounds != m.Rounds {
 					t.Errorf("without a raise: %s after %d requests more", again.Status, again.Rounds-m.Rounds)
 				}
-				if err := r.host.Raise(r.ctx, m.ID, test.more); err != nil {
+				if err := r.host.Control.Raise(r.ctx, m.ID, test.more); err != nil {
 					t.Fatal(err)
 				}
 				m = r.run(m.ID)
@@ -211,7 +211,7 @@ func TestVerdicts(t *testing.T) {
 			m := r.start(centurion.MissionOptions{})
 			done := r.inBackground(&g, m.ID)
 			time.Sleep(90 * time.Second)
-			if err := r.host.Cancel(r.ctx, m.ID, "changed my mind"); err != nil {
+			if err := r.host.Control.Cancel(r.ctx, m.ID, "changed my mind"); err != nil {
 				t.Error(err)
 			}
 			r.runs++
@@ -225,7 +225,7 @@ func TestVerdicts(t *testing.T) {
 			}
 			equal(t, "told", r.count(m.ID, centurion.EventTaskCancelled), 2)
 			has(t, r.read(todoMD), "- [ ] T1", "- [ ] T2")
-			if err := r.host.Cancel(r.ctx, m.ID, ""); err != nil {
+			if err := r.host.Control.Cancel(r.ctx, m.ID, ""); err != nil {
 				t.Errorf("cancelled again: %v", err)
 			}
 			if m, err := r.host.Run(r.ctx, m.ID); err != nil || m.Status != centurion.MissionCancelled {
@@ -237,11 +237,11 @@ func TestVerdicts(t *testing.T) {
 		bubble(t, map[string]script{"commander": steps(many(3), say("I wait")), "worker": minutes(3, "made")}, func(r *rig) {
 			m := r.mission(centurion.MissionOptions{MaxDuration: 90_000})
 			r.is(m, centurion.MissionPaused, "")
-			if err := r.host.Cancel(r.ctx, r.tasks(m.ID)[0].ID, "not this one"); err != nil {
+			if err := r.host.Control.Cancel(r.ctx, r.tasks(m.ID)[0].ID, "not this one"); err != nil {
 				t.Error(err)
 			}
 			has(t, r.tasks(m.ID)[0].Error.Message, "not this one")
-			if err := r.host.Cancel(r.ctx, m.ID, "nothing of it"); err != nil {
+			if err := r.host.Control.Cancel(r.ctx, m.ID, "nothing of it"); err != nil {
 				t.Error(err)
 			}
 			m, _ = r.store.Mission(r.ctx, m.ID)
@@ -459,7 +459,7 @@ func TestEndThatCannotBeRecorded(t *testing.T) {
 			equal(t, "status", m.Status, centurion.MissionFailed)
 		default:
 			t.Error("the mission waits for ever")
-			_ = r.host.Cancel(r.ctx, m.ID, "")
+			_ = r.host.Control.Cancel(r.ctx, m.ID, "")
 			<-done
 		}
 		g.Wait()

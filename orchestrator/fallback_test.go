@@ -247,7 +247,7 @@ func TestAsksAPerson(t *testing.T) {
 					r.is(m, centurion.MissionBlocked, "no")
 					has(t, m.Reason, hint)
 					bad = false
-					if err := r.host.Raise(r.ctx, m.ID, centurion.MissionOptions{Model: with}); err != nil {
+					if err := r.host.Control.Raise(r.ctx, m.ID, centurion.MissionOptions{Model: with}); err != nil {
 						t.Fatal(err)
 					}
 					began := time.Now()
@@ -416,7 +416,7 @@ func TestRecoveryOfASessionThatIsGone(t *testing.T) {
 		time.Sleep(7 * time.Second)     // in the second wait
 		running := r.host.running(m.ID) // it may have ended when the cancel returns
 		began := time.Now()
-		if err := r.host.Cancel(r.ctx, r.tasks(m.ID)[0].ID, "not needed"); err != nil {
+		if err := r.host.Control.Cancel(r.ctx, r.tasks(m.ID)[0].ID, "not needed"); err != nil {
 			t.Error(err)
 		}
 		equal(t, "the cancel took", time.Since(began), 0) // and not the rest of the wait

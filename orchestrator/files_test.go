@@ -102,7 +102,7 @@ func TestFilesAcrossARestart(t *testing.T) {
 			r.t.Fatal(err)
 		}
 		r.restart()
-		if err := r.host.Raise(r.ctx, m.ID, centurion.MissionOptions{MaxRounds: 9}); err != nil {
+		if err := r.host.Control.Raise(r.ctx, m.ID, centurion.MissionOptions{MaxRounds: 9}); err != nil {
 			r.t.Fatal(err)
 		}
 		r.is(r.run(m.ID), centurion.MissionCompleted, "")

@@ -150,7 +150,7 @@ func TestEarlyWakes(t *testing.T) {
 				} else {
 					has(t, last.Last(), "")
 				}
-				if err := r.host.Cancel(r.ctx, m.ID, ""); err != nil {
+				if err := r.host.Control.Cancel(r.ctx, m.ID, ""); err != nil {
 					t.Error(err)
 				}
 				<-done

@@ -205,7 +205,7 @@ func TestCancelledWhileItAsks(t *testing.T) {
 		m := r.start(centurion.MissionOptions{Ask: "ask"})
 		done := r.inBackground(&g, m.ID)
 		ask := r.oneAsk(m.ID)
-		if err := r.host.Cancel(r.ctx, ask.Task, "not needed"); err != nil {
+		if err := r.host.Control.Cancel(r.ctx, ask.Task, "not needed"); err != nil {
 			t.Error(err)
 		}
 		r.runs++
@@ -328,7 +328,7 @@ func TestPlanOnly(t *testing.T) {
 		r.is(m, centurion.MissionPaused, "planned")
 		equal(t, "worker's requests", len(r.requests("worker")), 0)
 		has(t, r.results(m.ID, "delegate_task")[0], "only a plan is wanted")
-		if err := r.host.Raise(r.ctx, m.ID, centurion.MissionOptions{}); err != nil {
+		if err := r.host.Control.Raise(r.ctx, m.ID, centurion.MissionOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		m = r.run(m.ID)

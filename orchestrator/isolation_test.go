@@ -366,7 +366,7 @@ func TestTidyGivesCheckoutsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.restart()
-	if err := r.host.Pause(r.ctx, m.ID, "until tomorrow"); err != nil {
+	if err := r.host.Control.Pause(r.ctx, m.ID, "until tomorrow"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.host.Keeper.Tidy(r.ctx, retention.TidyOptions{}); err != nil {
@@ -377,7 +377,7 @@ func TestTidyGivesCheckoutsBack(t *testing.T) {
 	} else if b, err := os.ReadFile(filepath.Join(at.Dir, "half.txt")); err != nil || string(b) != "half\n" || r.git("-C", at.Dir, "branch", "--show-current") != at.Branch {
 		t.Errorf("a mission that goes on has lost its work: %q, %v", b, err)
 	}
-	if err := r.host.Cancel(r.ctx, m.ID, "enough"); err != nil {
+	if err := r.host.Control.Cancel(r.ctx, m.ID, "enough"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.host.Keeper.Tidy(r.ctx, retention.TidyOptions{}); err != nil {

@@ -13,6 +13,7 @@ import (
 	"centurion"
 	"centurion/guard"
 	"centurion/orchestrator/agent"
+	"centurion/orchestrator/control"
 	"centurion/orchestrator/mail"
 	"centurion/orchestrator/state"
 	"centurion/provider/scripted"
@@ -35,10 +36,10 @@ func (r *rig) finishes(session string) string {
 }
 
 // state returns how a session stands, which takes no time.
-func (r *rig) state(id string) State {
+func (r *rig) state(id string) control.State {
 	r.t.Helper()
 	began := time.Now()
-	s, err := r.host.State(r.ctx, id)
+	s, err := r.host.Control.State(r.ctx, id)
 	if err != nil {
 		r.t.Error(err)
 	}
@@ -55,7 +56,7 @@ func TestAbortDuringTools(t *testing.T) {
 		l := r.live(m.ID)
 		time.Sleep(time.Second)
 		began := time.Now()
-		if err := r.host.Abort(r.ctx, m.Session, "enough"); err != nil {
+		if err := r.host.Control.Abort(r.ctx, m.Session, "enough"); err != nil {
 			t.Error(err)
 		}
 		equal(t, "aborting takes", time.Since(began), 0)
@@ -80,7 +81,7 @@ func TestAbortDuringTools(t *testing.T) {
 func TestAbortElsewhere(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer scripted.Answer
-		waits  Wait
+		waits  agent.Wait
 		ask    string
 	}{
 		"a request": {after(100*time.Second, say("late")), agent.WaitModel, ""},
@@ -99,7 +100,7 @@ func TestAbortElsewhere(t *testing.T) {
 				s := r.state(m.ID)
 				equal(t, "activity", s.Activity, agent.Busy)
 				equal(t, "waits for", s.Waits, test.waits)
-				if err := r.host.Abort(r.ctx, m.ID, ""); err != nil {
+				if err := r.host.Control.Abort(r.ctx, m.ID, ""); err != nil {
 					t.Error(err)
 				}
 				synctest.Wait()
@@ -128,7 +129,7 @@ func TestAbortKeepsQueue(t *testing.T) {
 		synctest.Wait()
 		two := r.prompt(&g, mail.Post{To: m.ID, Text: "two", Queue: true})
 		synctest.Wait()
-		if err := r.host.Abort(r.ctx, m.ID, ""); err != nil {
+		if err := r.host.Control.Abort(r.ctx, m.ID, ""); err != nil {
 			t.Error(err)
 		}
 		equal(t, "one", (<-one).reply.Text, "answer to one")
@@ -150,7 +151,7 @@ func TestAbortWaitsForPerson(t *testing.T) {
 				m := r.start(centurion.MissionOptions{Ask: "ask"})
 				l := r.live(m.ID)
 				time.Sleep(time.Minute)
-				if err := r.host.Abort(r.ctx, m.ID, ""); err != nil {
+				if err := r.host.Control.Abort(r.ctx, m.ID, ""); err != nil {
 					t.Error(err)
 				}
 				time.Sleep(10 * time.Minute)
@@ -164,7 +165,7 @@ func TestAbortWaitsForPerson(t *testing.T) {
 				s := r.state(m.ID)
 				equal(t, "state", fmt.Sprint(s.Activity, " ", s.Waits), "idle person")
 				if way == byHandover {
-					r.host.Proceed(m.ID)
+					r.host.Control.Proceed(m.ID)
 				} else {
 					r.send(m.ID, "0/", "go on", false)
 				}
@@ -194,7 +195,7 @@ func TestAbortTask(t *testing.T) {
 					r.send(m.ID, "0/0", "rather this", true)
 				}
 				task := r.tasks(m.ID)[0]
-				if err := r.host.Abort(r.ctx, task.ID, "wrong file"); err != nil {
+				if err := r.host.Control.Abort(r.ctx, task.ID, "wrong file"); err != nil {
 					t.Error(err)
 				}
 				r.is(l.settled(), centurion.MissionCompleted, "")
@@ -217,11 +218,11 @@ func TestAbortNothing(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
 		m := r.mission(centurion.MissionOptions{})
 		for id, kind := range map[string]centurion.Kind{m.ID: centurion.KindConflict, m.Session: centurion.KindConflict, "ses_x": centurion.KindNotFound, "tsk_x": centurion.KindNotFound} {
-			if err := r.host.Abort(r.ctx, id, ""); centurion.KindOf(err) != kind || centurion.HintOf(err) == "" {
+			if err := r.host.Control.Abort(r.ctx, id, ""); centurion.KindOf(err) != kind || centurion.HintOf(err) == "" {
 				t.Errorf("%s: %v (%s)", id, err, centurion.HintOf(err))
 			}
 		}
-		if err := r.host.Stop(r.ctx, m.ID, ""); err != nil {
+		if err := r.host.Control.Stop(r.ctx, m.ID, ""); err != nil {
 			t.Errorf("stopping what has ended: %v", err)
 		}
 	})
@@ -311,10 +312,10 @@ func TestStopFamily(t *testing.T) {
 		l := r.live(m.ID)
 		time.Sleep(time.Minute)
 		began := time.Now()
-		if err := r.host.Stop(r.ctx, "0/0", ""); centurion.KindOf(err) != centurion.KindNotFound {
+		if err := r.host.Control.Stop(r.ctx, "0/0", ""); centurion.KindOf(err) != centurion.KindNotFound {
 			t.Errorf("an address without its mission: %v", err)
 		}
-		if err := r.host.Stop(r.ctx, r.tasks(m.ID)[0].Session, "not wanted"); err != nil {
+		if err := r.host.Control.Stop(r.ctx, r.tasks(m.ID)[0].Session, "not wanted"); err != nil {
 			t.Error(err)
 		}
 		equal(t, "stopping takes", time.Since(began), 0)
@@ -328,7 +329,7 @@ func TestStopFamily(t *testing.T) {
 		if n := len(r.host.running(m.ID).st.Runs()); n != 1 {
 			t.Errorf("%d tasks live", n)
 		}
-		if err := r.host.Stop(r.ctx, m.Session, "for today"); err != nil {
+		if err := r.host.Control.Stop(r.ctx, m.Session, "for today"); err != nil {
 			t.Error(err)
 		}
 		r.is(l.settled(), centurion.MissionPaused, "for today")
@@ -357,7 +358,7 @@ func TestStopAwaitsTheEnd(t *testing.T) {
 			return nil
 		})
 		began := time.Now()
-		if err := r.host.Stop(r.ctx, task.Session, "not wanted"); err != nil {
+		if err := r.host.Control.Stop(r.ctx, task.Session, "not wanted"); err != nil {
 			t.Error(err)
 		}
 		equal(t, "stopping takes", time.Since(began), time.Minute)
@@ -458,7 +459,7 @@ func TestMissionsAreIsolated(t *testing.T) {
 				stories[name] = r.stories(m.ID)
 				mu.Unlock()
 				for _, id := range r.host.Running() {
-					if err := r.host.Stop(r.ctx, id, ""); err != nil {
+					if err := r.host.Control.Stop(r.ctx, id, ""); err != nil {
 						t.Error(err)
 					}
 				}
@@ -472,8 +473,8 @@ func TestMissionsAreIsolated(t *testing.T) {
 	run("alone", say(""), say(""), nil)
 	run("hogs its tools", hog, bash("build 20m"), func(*rig, string) {})
 	run("crashes", say("crash now"), say(""), func(*rig, string) {})
-	run("is stopped", hog, bash("build 20m"), func(r *rig, id string) { _ = r.host.Stop(r.ctx, id, "") })
-	run("is aborted", hog, bash("build 20m"), func(r *rig, id string) { _ = r.host.Abort(r.ctx, id, "") })
+	run("is stopped", hog, bash("build 20m"), func(r *rig, id string) { _ = r.host.Control.Stop(r.ctx, id, "") })
+	run("is aborted", hog, bash("build 20m"), func(r *rig, id string) { _ = r.host.Control.Abort(r.ctx, id, "") })
 	for name, got := range stories {
 		if got != stories["alone"] {
 			t.Errorf("%s:\n%s\nalone:\n%s", name, got, stories["alone"])

@@ -77,8 +77,8 @@ func TestPollEnds(t *testing.T) {
 		"by itself":            {func(*rig, string) {}, 5 * time.Minute},
 		"by a message":         {func(r *rig, m string) { r.send(m, "0/", "And the news?", false) }, time.Minute},
 		"by an item to start":  {func(r *rig, _ string) { r.write(todoMD, r.read(todoMD)+"- [ ] T2 Two\n") }, time.Minute},
-		"by an abort":          {func(r *rig, m string) { _ = r.host.Abort(r.ctx, m, "no") }, time.Minute},
-		"by a task that ended": {func(r *rig, m string) { _ = r.host.Cancel(r.ctx, r.tasks(m)[1].ID, "") }, time.Minute},
+		"by an abort":          {func(r *rig, m string) { _ = r.host.Control.Abort(r.ctx, m, "no") }, time.Minute},
+		"by a task that ended": {func(r *rig, m string) { _ = r.host.Control.Cancel(r.ctx, r.tasks(m)[1].ID, "") }, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, map[string]script{
@@ -97,7 +97,7 @@ func TestPollEnds(t *testing.T) {
 				} else if name == "by itself" {
 					has(t, got[0], "has not ended: running.")
 				}
-				_ = r.host.Pause(r.ctx, m.ID, "")
+				_ = r.host.Control.Pause(r.ctx, m.ID, "")
 				_ = g.Wait()
 			})
 		})
@@ -171,7 +171,7 @@ func TestEditedItemWakes(t *testing.T) {
 				if equal(t, "woken", len(asked) > before, tt.wakes); tt.wakes && len(asked) > before {
 					has(t, asked[len(asked)-1].Last(), tt.told)
 				}
-				_ = r.host.Pause(r.ctx, m.ID, "")
+				_ = r.host.Control.Pause(r.ctx, m.ID, "")
 				_ = g.Wait()
 			})
 		})

@@ -29,24 +29,22 @@ import (
 )
 
 // mission is one running mission. Its loop runs in the goroutine that called Host.Run and owns the root conversation;
-// each task runs in a goroutine of its own. They meet in the store, and wake each other through notify.
+// each task runs in a goroutine of its own. They share the store, and wake each other through state.Mission.Notify.
 type mission struct {
 	h    *Host
 	st   *state.Mission
 	plan *plan.Plan
 	iso  *isolation.Checkouts
-	// sessions are those that are being worked on.
+	// sessions are the open ones.
 	sessions *agent.Sessions
-	// approvals are what its person allows and answers.
+	// approvals are the permissions and answers of its person.
 	approvals *approval.Approvals
-	wanted    context.Context         // lasts as long as somebody wants the mission to go on, also while a full disk is waited for
+	wanted    context.Context         // ends when the mission is to stop; lasts while it waits on a full disk
 	drop      context.CancelCauseFunc // ends wanted and everything else
 	tasks     *task.Tasks
 	slots     *slots.Pool
 	claims    *ownership.Files
-	// workers is how many sessions run at once; h.mu protects it.
-	workers int
-	// commands go on beside the sessions.
+	// commands run in the background of the sessions.
 	commands *background.Commands
 	// queue puts finished work on the mission's branch.
 	queue *merge.Queue
@@ -61,8 +59,7 @@ type mission struct {
 func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission {
 	wanted, drop := context.WithCancelCause(parent)
 	ctx, end := context.WithCancelCause(wanted)
-	workers := h.cfg.workersOf(rec)
-	m := &mission{h: h, st: state.New(ctx, end, h.cfg.Store, rec, h.cfg.cast(rec.Options.Profile)), slots: h.slots.Pool(workers, h.cfg.perAgentOf(rec)), workers: workers, wanted: wanted, drop: drop,
+	m := &mission{h: h, st: state.New(ctx, end, h.cfg.Store, rec, h.cfg.cast(rec.Options.Profile)), slots: h.slots.Pool(h.Control.Width(rec.Options)), wanted: wanted, drop: drop,
 		stopped: make(chan struct{})}
 	m.commands = background.New(m.st, h.cfg.Runner, h.cfg.Scratch)
 	m.iso = isolation.New(m.st, h.Project, func(ctx context.Context, rec centurion.Mission, command, agent, task, what string) error {
@@ -76,7 +73,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 		Resting: func(task string, answers int, lives func(string) bool) bool {
 			return m.sessions.Resting(task, answers, lives)
 		}, Price: func(model string) *centurion.Price {
-			got, _ := h.cfg.Model(model) // one that cannot be had is told when it is used
+			got, _ := h.cfg.Model(model) // its error is reported when the model is used
 			return got.Price
 		}})
 	reserves := budget.New(rec, m.st.AtLimit)
@@ -99,11 +96,11 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	return m
 }
 
-// errSpace says that a mission that had stopped at a full disk can go on.
+// errSpace says that a mission that had stopped on a full disk can continue.
 var errSpace = errors.New("there is space again")
 
-// run works on the mission until it stops and records how. It asks spaceCame first when the disk is full: if that returns
-// true nothing is recorded, and the error is errSpace.
+// run works on the mission until it stops and records how. On a full disk it asks spaceCame first: if that returns true,
+// nothing is recorded, and the error is errSpace.
 func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 	ctx := m.st.Ctx
 	var watch guard.Group
@@ -120,7 +117,7 @@ func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 	}
 	if full := m.fullDisk(err, v); full != nil {
 		if spaceCame(full) {
-			m.iso.Leave(centurion.MissionRunning) // what goes on finds its checkouts
+			m.iso.Leave(centurion.MissionRunning) // the next run finds its checkouts
 			rec, err := m.h.cfg.Store.Mission(context.WithoutCancel(ctx), m.st.ID)
 			return rec, errors.Join(errSpace, err)
 		}
@@ -136,7 +133,7 @@ func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 	return rec, ferr
 }
 
-// whole runs the mission, and turns a crash of what surrounds its loop into an end of this mission alone.
+// whole runs the mission, and ends only this mission after a crash outside of its loop.
 func (m *mission) whole(spaceCame func(error) bool) (rec centurion.Mission, err error) {
 	err = guard.Call("mission "+m.st.ID, func() (err error) {
 		rec, err = m.run(spaceCame)
@@ -145,7 +142,7 @@ func (m *mission) whole(spaceCame func(error) bool) (rec centurion.Mission, err 
 	if _, panicked := errors.AsType[*guard.PanicError](err); !panicked {
 		return rec, err
 	}
-	// Its work has ended, and all that belongs to it: run recovers that itself.
+	// Its work has ended with everything that belongs to it: run recovers from crashes of that itself.
 	lost := guard.Call("end mission "+m.st.ID, func() (ferr error) {
 		m.iso.Leave(centurion.MissionFailed)
 		rec, ferr = m.loop.Finish(commander.VerdictOf(context.Background(), err))
@@ -174,7 +171,7 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (commander.Verdi
 	return m.loop.Supervise(ctx)
 }
 
-// fullDisk returns the error of a disk that made the mission stop, or nil if something else did.
+// fullDisk returns the error of a full disk that made the mission stop, or nil for any other reason.
 func (m *mission) fullDisk(err error, v commander.Verdict) error {
 	for _, e := range []error{v.Err, err, context.Cause(m.st.Ctx)} {
 		if centurion.KindOf(e) == centurion.KindDisk {

@@ -412,7 +412,7 @@ func (x *mixedMission) emptied(m *mission) {
 	}
 	x.hostHasRoom(mixedSlots)
 	x.room("the mission", m.slots, "worker", centurion.ModelRef{}, mixedSlots)
-	x.host.slots.Resize(2 * len(x.workers))
+	x.host.slots.Enter(m.slots)
 	m.slots.Resize(2*len(x.workers), len(x.workers))
 	x.room("the agent", m.slots, "worker", centurion.ModelRef{}, len(x.workers))
 }

@@ -116,7 +116,7 @@ func TestSessionWakesAsItsOwnAgent(t *testing.T) {
 
 				r.cfg.Cast = nil
 				r.restart()
-				if err := r.host.Raise(r.ctx, m.ID, centurion.MissionOptions{MaxDuration: 36_000_000}); err != nil {
+				if err := r.host.Control.Raise(r.ctx, m.ID, centurion.MissionOptions{MaxDuration: 36_000_000}); err != nil {
 					t.Fatal(err)
 				}
 				gone := r.run(m.ID)
@@ -141,7 +141,7 @@ func TestMissionWakesAsItsOwnAgent(t *testing.T) {
 		r.restart()
 		m := r.mission(centurion.MissionOptions{Agent: "lead", MaxDuration: 60_000})
 		r.is(m, centurion.MissionPaused, "")
-		if err := r.host.Raise(r.ctx, m.ID, centurion.MissionOptions{MaxDuration: 36_000_000}); err != nil {
+		if err := r.host.Control.Raise(r.ctx, m.ID, centurion.MissionOptions{MaxDuration: 36_000_000}); err != nil {
 			t.Fatal(err)
 		}
 		r.cfg.Cast = nil

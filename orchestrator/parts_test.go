@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/orchestrator/control"
 	"centurion/provider/scripted"
 	"centurion/session"
 	"centurion/tools"
@@ -25,7 +26,7 @@ func TestStartOrder(t *testing.T) {
 	var found []string
 	bubble(t, map[string]script{
 		"commander": func(q scripted.Request) scripted.Answer {
-			s, err := r.host.State(r.ctx, id)
+			s, err := r.host.Control.State(r.ctx, id)
 			if err != nil || !slices.Equal(s.Tools, q.Tools()) || len(s.Tools) < 5 {
 				t.Errorf("its tools are %q, and it tells its model of %q: %v", s.Tools, q.Tools(), err)
 			}
@@ -108,7 +109,7 @@ func TestPartsByID(t *testing.T) {
 				}
 			}
 		}
-		if _, err := r.host.State(r.ctx, "ses_first"); centurion.KindOf(err) != centurion.KindNotFound {
+		if _, err := r.host.Control.State(r.ctx, "ses_first"); centurion.KindOf(err) != centurion.KindNotFound {
 			t.Errorf("of no session: %v", err)
 		}
 		for _, l := range lives {
@@ -126,7 +127,7 @@ func TestWaysToTalk(t *testing.T) {
 			do(withID("c9", call("mission_complete", args{"summary": "ok"})))),
 		"worker": minutes(2, "made"),
 	}, func(r *rig) {
-		var asked State
+		var asked control.State
 		all := r.follow(t, func(m centurion.Mission) {
 			time.Sleep(30 * time.Second)
 			asked = r.state(m.ID)

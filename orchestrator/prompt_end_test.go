@@ -77,7 +77,7 @@ func TestPromptComesAfterTheVerdict(t *testing.T) {
 				m := r.start(assistant())
 				first := r.live(m.ID)
 				time.Sleep(time.Second)
-				if err := r.host.Pause(r.ctx, m.ID, "later"); err != nil {
+				if err := r.host.Control.Pause(r.ctx, m.ID, "later"); err != nil {
 					t.Fatal(err)
 				}
 				paused := first.settled()
@@ -115,7 +115,7 @@ func TestPromptDoesNotUndoAPause(t *testing.T) {
 		time.Sleep(time.Second)
 		asked := r.promptAnd(&g, mail.Post{To: m.Session, Text: "one"}, func(string) error { return errors.New("it was begun") })
 		synctest.Wait()
-		if err := r.host.Pause(r.ctx, m.ID, "later"); err != nil {
+		if err := r.host.Control.Pause(r.ctx, m.ID, "later"); err != nil {
 			t.Fatal(err)
 		}
 		got := <-asked

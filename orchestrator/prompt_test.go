@@ -196,10 +196,12 @@ func TestPromptEnds(t *testing.T) {
 		kind centurion.Kind
 		says string
 	}{
-		"aborted":     {func(r *rig, _ *life, m centurion.Mission) error { return r.host.Abort(r.ctx, m.Session, "enough") }, centurion.KindCancelled, "enough"},
-		"paused":      {func(r *rig, _ *life, m centurion.Mission) error { return r.host.Pause(r.ctx, m.ID, "later") }, centurion.KindInterrupted, "is paused"},
-		"stopped":     {func(r *rig, _ *life, m centurion.Mission) error { return r.host.Stop(r.ctx, m.ID, "") }, centurion.KindInterrupted, "is paused"},
-		"cancelled":   {func(r *rig, _ *life, m centurion.Mission) error { return r.host.Cancel(r.ctx, m.ID, "") }, centurion.KindConflict, "is cancelled"},
+		"aborted": {func(r *rig, _ *life, m centurion.Mission) error {
+			return r.host.Control.Abort(r.ctx, m.Session, "enough")
+		}, centurion.KindCancelled, "enough"},
+		"paused":      {func(r *rig, _ *life, m centurion.Mission) error { return r.host.Control.Pause(r.ctx, m.ID, "later") }, centurion.KindInterrupted, "is paused"},
+		"stopped":     {func(r *rig, _ *life, m centurion.Mission) error { return r.host.Control.Stop(r.ctx, m.ID, "") }, centurion.KindInterrupted, "is paused"},
+		"cancelled":   {func(r *rig, _ *life, m centurion.Mission) error { return r.host.Control.Cancel(r.ctx, m.ID, "") }, centurion.KindConflict, "is cancelled"},
 		"handed over": {func(_ *rig, l *life, _ centurion.Mission) error { l.cancel(centurion.ErrHandover); return nil }, centurion.KindNetwork, "another host"},
 		"shut down":   {func(_ *rig, l *life, _ centurion.Mission) error { l.cancel(centurion.ErrShutdown); return nil }, centurion.KindInterrupted, "is paused"},
 		"failed":      {nil, centurion.KindAuth, "did not end well"},
@@ -264,7 +266,7 @@ func TestPromptStopped(t *testing.T) {
 		m := r.start(centurion.MissionOptions{})
 		l := r.live(m.ID)
 		time.Sleep(time.Second)
-		if err := r.host.Pause(r.ctx, m.ID, ""); err != nil {
+		if err := r.host.Control.Pause(r.ctx, m.ID, ""); err != nil {
 			t.Error(err)
 		}
 		l.settled()
@@ -328,9 +330,9 @@ func TestToolCannotWaitForSession(t *testing.T) {
 		r.hook(func(ctx context.Context, _ string) {
 			began := time.Now()
 			_, errs[0] = r.host.Mail.Prompt(ctx, mail.Post{To: m.ID, Text: "am I busy?"}, nil)
-			errs[1] = r.host.Abort(ctx, m.ID, "")
-			errs[2] = r.host.Stop(ctx, m.ID, "")
-			_, errs[3] = r.host.State(ctx, m.ID)
+			errs[1] = r.host.Control.Abort(ctx, m.ID, "")
+			errs[2] = r.host.Control.Stop(ctx, m.ID, "")
+			_, errs[3] = r.host.Control.State(ctx, m.ID)
 			took = time.Since(began)
 			ran.Store(true)
 		})

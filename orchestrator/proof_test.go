@@ -317,7 +317,7 @@ func TestLastTryWaitsForQuiet(t *testing.T) {
 		case m = <-done:
 		default:
 			t.Errorf("the mission waits for itself: %+v", r.tasks(m.ID))
-			_ = r.host.Cancel(r.ctx, m.ID, "")
+			_ = r.host.Control.Cancel(r.ctx, m.ID, "")
 			m = <-done
 		}
 		g.Wait()

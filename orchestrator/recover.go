@@ -9,8 +9,8 @@ import (
 	"centurion/guard"
 )
 
-// recover brings a new, stopped or interrupted mission to where its loop can begin. All that a host which died may have left half done
-// is repaired here, each step resting on the ones before it:
+// recover prepares a new, stopped or interrupted mission for its loop. It repairs everything that a crashed host may have left half done;
+// each step relies on the ones before it:
 //
 //  1. undos and redos that were recorded: in the plan, the notes and the mission (revert.Desk.Settle)
 //  2. the state of the mission, and asks whose call is gone (commander.Loop.Begin)
@@ -20,7 +20,7 @@ import (
 //  6. marks in the plan: the store says what has ended (plan.Plan.Reconcile)
 //  7. tasks that were at work: they are launched again (task.Tasks.Restart)
 //
-// It notes in the journal what it has repaired, if that was anything.
+// It lists its repairs in the journal.
 func (m *mission) recover(ctx context.Context, beside *guard.Group) (centurion.Mission, error) {
 	var repaired repairs
 	opened, closed, err := m.h.reverts.Settle(ctx, m.st.ID)
@@ -69,7 +69,7 @@ func (m *mission) recover(ctx context.Context, beside *guard.Group) (centurion.M
 	return rec, err
 }
 
-// repairs are what was repaired, for a person.
+// repairs lists repairs for a person.
 type repairs []string
 
 func (r *repairs) add(what string, names ...string) {

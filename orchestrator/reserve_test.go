@@ -46,7 +46,7 @@ func TestSpendStaysWithinBudget(t *testing.T) {
 				}
 				equal(t, "told", r.count(m.ID, centurion.EventBudgetExceeded), 1)
 				equal(t, "reserved", m.Reserved, centurion.Reserved{})
-				if err := r.host.Raise(r.ctx, m.ID, centurion.MissionOptions{MaxCost: 100, MaxTokens: 1e8, MaxRounds: 1e6}); err != nil {
+				if err := r.host.Control.Raise(r.ctx, m.ID, centurion.MissionOptions{MaxCost: 100, MaxTokens: 1e8, MaxRounds: 1e6}); err != nil {
 					t.Fatal(err)
 				}
 				m = r.run(m.ID)
@@ -188,7 +188,7 @@ func TestToolCallLimit(t *testing.T) {
 				t.Errorf("call %d: %s", i, result)
 			}
 		}
-		if err := r.host.Raise(r.ctx, m.ID, centurion.MissionOptions{MaxToolCalls: 40}); err != nil {
+		if err := r.host.Control.Raise(r.ctx, m.ID, centurion.MissionOptions{MaxToolCalls: 40}); err != nil {
 			t.Fatal(err)
 		}
 		m = r.run(m.ID)

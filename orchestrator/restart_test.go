@@ -274,7 +274,7 @@ func TestRestartForgetsNothing(t *testing.T) {
 		m := r.mission(centurion.MissionOptions{MaxDuration: 150_000}) // two checks have failed
 		r.is(m, centurion.MissionPaused, "")
 		equal(t, "returns", r.task(m.ID, "T1").Returns, 2)
-		if err := r.host.Raise(r.ctx, m.ID, centurion.MissionOptions{MaxDuration: 3_600_000}); err != nil {
+		if err := r.host.Control.Raise(r.ctx, m.ID, centurion.MissionOptions{MaxDuration: 3_600_000}); err != nil {
 			t.Fatal(err)
 		}
 		r.restart()

@@ -161,7 +161,7 @@ func TestResumedTaskSurvivesRestart(t *testing.T) {
 		done := r.inBackground(&g, m.ID)
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
-		if err := r.host.Pause(r.ctx, m.ID, "a while"); err != nil {
+		if err := r.host.Control.Pause(r.ctx, m.ID, "a while"); err != nil {
 			t.Fatal(err)
 		}
 		r.is(<-done, centurion.MissionPaused, "")

@@ -225,7 +225,7 @@ func TestPause(t *testing.T) {
 				m := r.start(centurion.MissionOptions{})
 				l := r.live(m.ID)
 				time.Sleep(90 * time.Second)
-				if err := r.host.Pause(r.ctx, m.ID, test.reason); err != nil {
+				if err := r.host.Control.Pause(r.ctx, m.ID, test.reason); err != nil {
 					t.Error(err)
 				}
 				paused, err := r.store.Mission(r.ctx, m.ID) // it has stopped when Pause returns
@@ -235,7 +235,7 @@ func TestPause(t *testing.T) {
 				m = l.settled()
 				r.is(m, centurion.MissionPaused, test.want)
 				equal(t, "reason", m.Reason, test.want)
-				if err := r.host.Pause(r.ctx, m.ID, "again"); centurion.KindOf(err) != centurion.KindConflict {
+				if err := r.host.Control.Pause(r.ctx, m.ID, "again"); centurion.KindOf(err) != centurion.KindConflict {
 					t.Errorf("paused again: %v", err)
 				}
 				stored, err := r.store.Mission(r.ctx, m.ID)
@@ -246,7 +246,7 @@ func TestPause(t *testing.T) {
 				m = r.run(m.ID)
 				r.is(m, centurion.MissionCompleted, "")
 				equal(t, "requests of the worker", len(r.requests("worker")), 4) // one was cut off
-				if err := r.host.Pause(r.ctx, m.ID, ""); centurion.KindOf(err) != centurion.KindConflict {
+				if err := r.host.Control.Pause(r.ctx, m.ID, ""); centurion.KindOf(err) != centurion.KindConflict {
 					t.Errorf("a completed mission is paused: %v", err)
 				}
 			})
@@ -261,7 +261,7 @@ func TestPauseOfAnAbandonedMission(t *testing.T) {
 		l := r.live(m.ID)
 		time.Sleep(90 * time.Second)
 		l.goAway(byKill)
-		if err := r.host.Pause(r.ctx, m.ID, "not now"); err != nil {
+		if err := r.host.Control.Pause(r.ctx, m.ID, "not now"); err != nil {
 			t.Fatal(err)
 		}
 		m, err := r.store.Mission(r.ctx, m.ID)
@@ -269,10 +269,10 @@ func TestPauseOfAnAbandonedMission(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.is(m, centurion.MissionPaused, "not now")
-		if err := r.host.Pause(r.ctx, m.ID, "again"); centurion.KindOf(err) != centurion.KindConflict {
+		if err := r.host.Control.Pause(r.ctx, m.ID, "again"); centurion.KindOf(err) != centurion.KindConflict {
 			t.Errorf("paused again: %v", err)
 		}
-		if err := r.host.Pause(r.ctx, "msn_none", ""); centurion.KindOf(err) != centurion.KindNotFound {
+		if err := r.host.Control.Pause(r.ctx, "msn_none", ""); centurion.KindOf(err) != centurion.KindNotFound {
 			t.Errorf("a mission that there is not: %v", err)
 		}
 		r.runs++

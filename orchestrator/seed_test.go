@@ -322,7 +322,7 @@ func TestNothingIsHeldAfterTheEnd(t *testing.T) {
 				free := r.host.cfg.Workers - 1 // the reviewer holds one
 				r.hostHasRoom(free)
 				r.room("the mission", living.slots, "worker", centurion.ModelRef{}, min(free, r.host.cfg.PerAgent))
-				if err := r.host.Cancel(r.ctx, m.ID, ""); err != nil {
+				if err := r.host.Control.Cancel(r.ctx, m.ID, ""); err != nil {
 					t.Error(err)
 				}
 				r.runs++
@@ -340,7 +340,7 @@ func TestNothingIsHeldAfterTheEnd(t *testing.T) {
 // cancelFirst cancels the task of the first item.
 func (r *rig) cancelFirst(m centurion.Mission) {
 	r.t.Helper()
-	if err := r.host.Cancel(r.ctx, r.task(m.ID, "T1").ID, "not needed"); err != nil {
+	if err := r.host.Control.Cancel(r.ctx, r.task(m.ID, "T1").ID, "not needed"); err != nil {
 		r.t.Error(err)
 	}
 }

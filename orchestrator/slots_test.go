@@ -145,17 +145,17 @@ func TestResizeOfARunningMission(t *testing.T) {
 		}
 		time.Sleep(30 * time.Second)
 		now("at first", 6)
-		if err := r.host.Resize(r.ctx, m.ID, 2, 0); err != nil {
+		if err := r.host.Control.Resize(r.ctx, m.ID, 2, 0); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(10 * time.Second)
 		now("those that run go on", 6)
 		time.Sleep(time.Minute)
 		now("lowered", 2)
-		if err := r.host.Resize(r.ctx, m.ID, 0, 3); err != nil {
+		if err := r.host.Control.Resize(r.ctx, m.ID, 0, 3); err != nil {
 			t.Error(err)
 		}
-		if err := r.host.Resize(r.ctx, m.ID, 20, 0); err != nil {
+		if err := r.host.Control.Resize(r.ctx, m.ID, 20, 0); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(time.Second)
@@ -168,7 +168,7 @@ func TestResizeOfARunningMission(t *testing.T) {
 		if m.Options.MaxWorkers != 20 || m.Options.MaxPerAgent != 3 {
 			t.Errorf("kept: %+v", m.Options)
 		}
-		if err := r.host.Resize(r.ctx, m.ID, 1, 0); centurion.KindOf(err) != centurion.KindConflict {
+		if err := r.host.Control.Resize(r.ctx, m.ID, 1, 0); centurion.KindOf(err) != centurion.KindConflict {
 			t.Errorf("of a mission that has ended: %v", err)
 		}
 		r.hostHasRoom(DefaultWorkers)

@@ -218,8 +218,8 @@ func TestStoppedWhileTheDiskIsFull(t *testing.T) {
 			status centurion.MissionStatus
 			reason string
 		}{
-			"pause":    {func(r *rig, l *life) error { return r.host.Pause(r.ctx, l.id, "for lunch") }, centurion.MissionPaused, "for lunch"},
-			"cancel":   {func(r *rig, l *life) error { return r.host.Cancel(r.ctx, l.id, "no use") }, centurion.MissionCancelled, "no use"},
+			"pause":    {func(r *rig, l *life) error { return r.host.Control.Pause(r.ctx, l.id, "for lunch") }, centurion.MissionPaused, "for lunch"},
+			"cancel":   {func(r *rig, l *life) error { return r.host.Control.Cancel(r.ctx, l.id, "no use") }, centurion.MissionCancelled, "no use"},
 			"shutdown": {func(_ *rig, l *life) error { l.cancel(centurion.ErrShutdown); return nil }, centurion.MissionPaused, "interrupted"},
 			"handover": {func(_ *rig, l *life) error { l.cancel(centurion.ErrHandover); return nil }, centurion.MissionPlanning, ""},
 		} {

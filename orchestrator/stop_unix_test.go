@@ -24,14 +24,14 @@ func TestRealStop(t *testing.T) {
 			if err != nil || !r.process(string(pid)) || !r.process(r.read("grand")) {
 				t.Errorf("it does not run: %q, %v", pid, err)
 			}
-			if s, err := r.host.State(r.ctx, r.tasks(m.ID)[0].ID); err != nil || len(s.Calls) != 1 || s.Waits != agent.WaitTool {
+			if s, err := r.host.Control.State(r.ctx, r.tasks(m.ID)[0].ID); err != nil || len(s.Calls) != 1 || s.Waits != agent.WaitTool {
 				t.Errorf("state %+v, %v", s, err)
 			}
 			id := m.ID
 			if name == "the task" {
 				id = r.tasks(m.ID)[0].Session
 			}
-			if err := r.host.Stop(r.ctx, id, ""); err != nil {
+			if err := r.host.Control.Stop(r.ctx, id, ""); err != nil {
 				t.Error(err)
 			}
 			if r.process(r.read("grand")) {

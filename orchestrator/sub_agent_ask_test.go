@@ -106,9 +106,15 @@ func TestAbortWhileAsking(t *testing.T) {
 		left   int // questions that stay open
 		status centurion.MissionStatus
 	}{
-		"the child":  {func(r *rig, _ centurion.Mission, child string) error { return r.host.Abort(r.ctx, child, "not now") }, 1, centurion.MissionCompleted},
-		"the parent": {func(r *rig, m centurion.Mission, _ string) error { return r.host.Abort(r.ctx, m.Session, "not now") }, 0, centurion.MissionPaused},
-		"everything": {func(r *rig, m centurion.Mission, _ string) error { return r.host.Cancel(r.ctx, m.ID, "not now") }, 0, centurion.MissionCancelled},
+		"the child": {func(r *rig, _ centurion.Mission, child string) error {
+			return r.host.Control.Abort(r.ctx, child, "not now")
+		}, 1, centurion.MissionCompleted},
+		"the parent": {func(r *rig, m centurion.Mission, _ string) error {
+			return r.host.Control.Abort(r.ctx, m.Session, "not now")
+		}, 0, centurion.MissionPaused},
+		"everything": {func(r *rig, m centurion.Mission, _ string) error {
+			return r.host.Control.Cancel(r.ctx, m.ID, "not now")
+		}, 0, centurion.MissionCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, inquirers(), func(r *rig) {
@@ -166,7 +172,7 @@ func TestAbortOwnQuestion(t *testing.T) {
 		ask := r.waitFor(m.ID, 1)[0]
 		time.Sleep(time.Minute)
 		began := time.Now()
-		if err := r.host.Abort(r.ctx, m.Session, "not now"); err != nil {
+		if err := r.host.Control.Abort(r.ctx, m.Session, "not now"); err != nil {
 			t.Error(err)
 		}
 		synctest.Wait()
@@ -213,7 +219,7 @@ func TestThreeLimits(t *testing.T) {
 		}
 		equal(t, "calls of the children", calls, 2)
 		began := time.Now()
-		if err := r.host.Cancel(r.ctx, m.ID, "enough"); err != nil {
+		if err := r.host.Control.Cancel(r.ctx, m.ID, "enough"); err != nil {
 			t.Error(err)
 		}
 		r.is(l.settled(), centurion.MissionCancelled, "enough")
@@ -247,7 +253,7 @@ func TestSubAgentPaused(t *testing.T) {
 				l := r.live(m.ID)
 				time.Sleep(30 * time.Second)
 				if way == "pause" {
-					if err := r.host.Pause(r.ctx, m.ID, "lunch"); err != nil {
+					if err := r.host.Control.Pause(r.ctx, m.ID, "lunch"); err != nil {
 						t.Error(err)
 					}
 					r.is(l.settled(), centurion.MissionPaused, "lunch")
@@ -362,7 +368,7 @@ func TestQuestionIsLeftBehind(t *testing.T) {
 		m := r.start(o)
 		l := r.live(m.ID)
 		ask := r.waitFor(m.ID, 1)[0]
-		if err := r.host.Pause(r.ctx, m.ID, "lunch"); err != nil {
+		if err := r.host.Control.Pause(r.ctx, m.ID, "lunch"); err != nil {
 			t.Fatal(err)
 		}
 		r.is(l.settled(), centurion.MissionPaused, "lunch")

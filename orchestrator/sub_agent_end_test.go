@@ -158,7 +158,7 @@ func TestSubAgentMissionCancelled(t *testing.T) {
 	bubble(t, family(steps(do(sub("one", nil))), steps(do(call("ls", args{})), do(call("bash", args{"command": "build 9m", "timeout": 600000})))), func(r *rig) {
 		l := r.live(r.start(assistant()).ID)
 		time.Sleep(30 * time.Second)
-		if err := r.host.Cancel(r.ctx, l.id, "enough"); err != nil {
+		if err := r.host.Control.Cancel(r.ctx, l.id, "enough"); err != nil {
 			t.Error(err)
 		}
 		m := l.settled()

@@ -142,7 +142,7 @@ func TestLevelIsRaised(t *testing.T) {
 		m := r.mission(centurion.MissionOptions{MaxDuration: 60_000})
 		r.is(m, centurion.MissionPaused, "")
 		equal(t, "level", m.Level, 2)
-		if err := r.host.Raise(r.ctx, m.ID, centurion.MissionOptions{Level: 3, MaxDuration: 36_000_000}); err != nil {
+		if err := r.host.Control.Raise(r.ctx, m.ID, centurion.MissionOptions{Level: 3, MaxDuration: 36_000_000}); err != nil {
 			t.Fatal(err)
 		}
 		m = r.run(m.ID)

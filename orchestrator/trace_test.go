@@ -270,7 +270,7 @@ func TestTraceOfAnEnd(t *testing.T) {
 						return
 					}
 					time.Sleep(time.Minute)
-					if err := r.host.Cancel(r.ctx, m.ID, "enough"); err != nil {
+					if err := r.host.Control.Cancel(r.ctx, m.ID, "enough"); err != nil {
 						t.Error(err)
 					}
 				})

@@ -466,7 +466,7 @@ func TestForkWhileItRuns(t *testing.T) {
 func TestPauseOver(t *testing.T) {
 	bubble(t, talk(), func(r *rig) {
 		m := r.mission(centurion.MissionOptions{})
-		if err := r.host.Pause(r.ctx, m.ID, ""); centurion.KindOf(err) != centurion.KindConflict {
+		if err := r.host.Control.Pause(r.ctx, m.ID, ""); centurion.KindOf(err) != centurion.KindConflict {
 			t.Errorf("pause: %v", err)
 		}
 		r.is(runOnce(r, m.ID), centurion.MissionCompleted, "")

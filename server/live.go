@@ -5,7 +5,7 @@ import (
 	"net/url"
 
 	"centurion"
-	"centurion/orchestrator"
+	"centurion/orchestrator/control"
 	"centurion/orchestrator/mail"
 )
 
@@ -20,7 +20,7 @@ type Live interface {
 	// Stop ends a session with its tool calls, their processes and its children, and returns when they have ended.
 	Stop(ctx context.Context, id, reason string) error
 	// State returns the state of a session without waiting for it.
-	State(ctx context.Context, id string) (orchestrator.State, error)
+	State(ctx context.Context, id string) (control.State, error)
 }
 
 // Prompt sends a message to an agent and waits for the answer. Ids may be unique prefixes.
@@ -63,7 +63,7 @@ func (l *Local) Prompt(ctx context.Context, p mail.Post) (mail.Reply, error) {
 
 // attended reports whether the mission of a message to its Commander is running.
 func (l *Local) attended(ctx context.Context, p mail.Post) bool {
-	s, err := l.Host.State(ctx, lookedUpBy(p))
+	s, err := l.Host.Control.State(ctx, lookedUpBy(p))
 	return err == nil && s.Task == "" && l.Host.Mail.Attended(s.Mission)
 }
 
@@ -73,7 +73,7 @@ func (l *Local) goesOnFor(ctx context.Context, p mail.Post, may func(centurion.M
 	if p.Resume {
 		return true, nil
 	}
-	s, err := l.Host.State(ctx, lookedUpBy(p))
+	s, err := l.Host.Control.State(ctx, lookedUpBy(p))
 	if err != nil || s.Task != "" {
 		return false, err
 	}
@@ -97,26 +97,26 @@ func (l *Local) whole(ctx context.Context, id string) (string, error) {
 
 // Abort ends the turn of a session.
 func (l *Local) Abort(ctx context.Context, id, reason string) error {
-	_, err := with(ctx, l.Host != nil, "abort", l.whole, id, func(id string) (any, error) { return nil, l.Host.Abort(ctx, id, reason) })
+	_, err := with(ctx, l.Host != nil, "abort", l.whole, id, func(id string) (any, error) { return nil, l.Host.Control.Abort(ctx, id, reason) })
 	return err
 }
 
 // Stop ends a session with its processes and children.
 func (l *Local) Stop(ctx context.Context, id, reason string) error {
-	_, err := with(ctx, l.Host != nil, "stop", l.whole, id, func(id string) (any, error) { return nil, l.Host.Stop(ctx, id, reason) })
+	_, err := with(ctx, l.Host != nil, "stop", l.whole, id, func(id string) (any, error) { return nil, l.Host.Control.Stop(ctx, id, reason) })
 	return err
 }
 
 // State returns the state of a session.
-func (l *Local) State(ctx context.Context, id string) (orchestrator.State, error) {
+func (l *Local) State(ctx context.Context, id string) (control.State, error) {
 	full, err := l.whole(ctx, id)
 	switch {
 	case err != nil:
-		return orchestrator.State{}, err
+		return control.State{}, err
 	case l.Host == nil:
-		return orchestrator.StoredState(ctx, l.Store, full)
+		return control.StoredState(ctx, l.Store, full)
 	}
-	return l.Host.State(ctx, full)
+	return l.Host.Control.State(ctx, full)
 }
 
 // Prompt sends a message to an agent and waits for the answer.
@@ -135,6 +135,6 @@ func (c *Client) Stop(ctx context.Context, id, reason string) error {
 }
 
 // State returns the state of a session.
-func (c *Client) State(ctx context.Context, id string) (orchestrator.State, error) {
-	return get[orchestrator.State](ctx, c, "/state", url.Values{"id": {id}})
+func (c *Client) State(ctx context.Context, id string) (control.State, error) {
+	return get[control.State](ctx, c, "/state", url.Values{"id": {id}})
 }

@@ -244,7 +244,7 @@ func (l *Local) Cancel(ctx context.Context, id, reason string) error {
 	} else {
 		return err
 	}
-	return l.Host.Cancel(ctx, full, reason)
+	return l.Host.Control.Cancel(ctx, full, reason)
 }
 
 // Start records a mission and starts to work on it.
@@ -268,16 +268,16 @@ func (l *Local) Resume(ctx context.Context, id string, opts centurion.MissionOpt
 	if err != nil {
 		return Mission{}, err
 	}
-	l.Host.Proceed(m.ID)
+	l.Host.Control.Proceed(m.ID)
 	if !slices.Contains(l.Host.Running(), m.ID) {
-		if err := l.Host.Raise(ctx, m.ID, opts); err != nil {
+		if err := l.Host.Control.Raise(ctx, m.ID, opts); err != nil {
 			return Mission{}, err
 		}
 		if err := l.Work.Launch(m.ID); err != nil {
 			return Mission{}, err
 		}
 	} else if opts.MaxWorkers > 0 || opts.MaxPerAgent > 0 {
-		if err := l.Host.Resize(ctx, m.ID, opts.MaxWorkers, opts.MaxPerAgent); err != nil {
+		if err := l.Host.Control.Resize(ctx, m.ID, opts.MaxWorkers, opts.MaxPerAgent); err != nil {
 			return Mission{}, err
 		}
 	}
@@ -293,7 +293,7 @@ func (l *Local) Pause(ctx context.Context, id, reason string) error {
 	if err != nil {
 		return err
 	}
-	return l.Host.Pause(ctx, m.ID, reason)
+	return l.Host.Control.Pause(ctx, m.ID, reason)
 }
 
 // Compact requests a compaction of a session.

@@ -9,8 +9,8 @@ import (
 
 	"centurion"
 	"centurion/host"
-	"centurion/orchestrator"
 	"centurion/orchestrator/branches"
+	"centurion/orchestrator/control"
 	"centurion/orchestrator/mail"
 	"centurion/server"
 	"centurion/store"
@@ -73,7 +73,7 @@ func Repair(w io.Writer, r store.Report) error {
 }
 
 // State is the activity of a session in one line.
-func State(s orchestrator.State) string {
+func State(s control.State) string {
 	facts := []string{"now: " + string(s.Activity) + text.When(s.Waits != "", ", waits for "+string(s.Waits))}
 	for _, call := range s.Calls {
 		facts = append(facts, fmt.Sprintf("%s for %s", text.Clean(call.Tool), text.Span(time.Since(call.Since.Time))))

@@ -15,7 +15,7 @@ import (
 	"centurion/config"
 	"centurion/event"
 	"centurion/host"
-	"centurion/orchestrator"
+	"centurion/orchestrator/plan"
 	"centurion/server"
 	"centurion/tui"
 	"centurion/workspace"
@@ -181,7 +181,7 @@ func (c *runner) startWith(ctx context.Context, conn *host.Connection, goal stri
 	}
 	m, err := host.Call(ctx, conn, func(api server.API) (server.Mission, error) { return api.Start(ctx, goal, opts) })
 	if err == nil && m.PutAside != "" {
-		c.note(orchestrator.PutAsideNote(m.Todo, m.PutAside))
+		c.note(plan.PutAsideNote(m.Todo, m.PutAside))
 	}
 	return m, err
 }

@@ -9,9 +9,8 @@ import (
 	"centurion/tools"
 )
 
-// fenced runs a session's tools where the session works. Where all write in the same directory it keeps a tool off the files of
-// items that somebody else works on, and lets one that writes wait until no check runs, and a check until no tool writes. In a
-// stale attempt only tools that read still run.
+// fenced runs a session's tools in the session's directory. If all sessions write in the same directory, it keeps a tool off the files of
+// others' items, and lets a writing tool wait until no check runs, and a check until no tool writes. A stale attempt may only read.
 type fenced struct {
 	tools.Tool
 	*Opener
@@ -57,8 +56,8 @@ func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 	return f.recorded(in, at, e, input)
 }
 
-// recorded runs a call that writes. Where the project's files are nobody's own they are recorded before it; in a checkout what the
-// call has written is known after it.
+// recorded runs a call that writes. In the shared directory, the files are recorded before the call; in a checkout, git knows the written
+// files after it.
 func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, input json.RawMessage) (tools.Result, error) {
 	c, after := f.c, func(context.Context, tools.Result) error { return nil }
 	if c.Where == nil {
@@ -119,7 +118,7 @@ func looksAtFiles(tool string) bool {
 	return false
 }
 
-// enter brings a call that writes to where it may do so, and returns it and its context as it is made there. Done is called when it is over.
+// enter returns a writing call and its context as they are made in the session's directory. The caller calls done after the call.
 func (f fenced) enter(ctx context.Context, call *tools.Call) (in context.Context, at *tools.Call, done func(), err error) {
 	if f.c.Where == nil {
 		in, done, err = f.Sessions.Write(ctx)
@@ -134,8 +133,7 @@ func (f fenced) enter(ctx context.Context, call *tools.Call) (in context.Context
 	return ctx, &own, func() {}, nil
 }
 
-// writes lists the project's files that a call is going to replace, whatever way they are named; none for one that may write
-// anything.
+// writes lists the project's files that a call is going to replace; none for a call that may write any file.
 func (f fenced) writes(call *tools.Call, e tools.Effect, input json.RawMessage) []string {
 	if e.Writes != nil || f.Name() != "write" && f.Name() != "edit" {
 		return e.Writes

@@ -30,11 +30,15 @@ type Shared struct {
 	host              *lane
 	providers, models map[string]*lane // those with a cap
 	agents            map[string]int   // caps, by name
+
+	mu      sync.Mutex // protects what follows
+	size    int        // sessions at once, for missions that want no more
+	entered map[*Pool]bool
 }
 
 // New lets n sessions of a host run at once.
 func New(n int, c Caps) *Shared {
-	s := &Shared{host: newLane(n), providers: map[string]*lane{}, models: map[string]*lane{}, agents: c.Agents}
+	s := &Shared{host: newLane(n), size: n, entered: map[*Pool]bool{}, providers: map[string]*lane{}, models: map[string]*lane{}, agents: c.Agents}
 	for id, n := range c.Providers {
 		s.providers[id] = newLane(n)
 	}
@@ -44,8 +48,23 @@ func New(n int, c Caps) *Shared {
 	return s
 }
 
-// Resize changes the number of sessions of the host that run at once, as [Pool.Resize] does for a mission.
-func (s *Shared) Resize(n int) { s.host.resize(n) }
+// Enter lets as many sessions of the host run at once as the pool has, until it leaves.
+func (s *Shared) Enter(p *Pool) { s.fit(func() { s.entered[p] = true }) }
+
+// Leave takes back what Enter has widened.
+func (s *Shared) Leave(p *Pool) { s.fit(func() { delete(s.entered, p) }) }
+
+// fit makes the host as wide as its widest pool after a change.
+func (s *Shared) fit(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+	n := s.size
+	for p := range s.entered {
+		n = max(n, p.all.size) // which nothing else changes
+	}
+	s.host.resize(n)
+}
 
 // lanes are the capped lanes of a model: its own, then its provider's.
 func (s *Shared) lanes(m centurion.ModelRef) []*lane {
@@ -82,7 +101,7 @@ func (s *Pool) agent(name string) *lane {
 // Resize changes how many sessions of the mission run at once, in all and for each agent without a cap. Raising it wakes waiters.
 // Lowering it ends nothing: running sessions continue, and none is admitted until fewer are left.
 func (s *Pool) Resize(all, perAgent int) {
-	s.all.resize(all)
+	s.shared.fit(func() { s.all.resize(all) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.perAgent = perAgent

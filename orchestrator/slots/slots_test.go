@@ -297,9 +297,25 @@ func TestResizeKeepsCaps(t *testing.T) {
 	equal(t, "who comes later", p.agent("reviewer").size, 5)
 	p.Resize(3, 5)
 	equal(t, "all", p.all.size, 3)
-	p.shared.Resize(7)
-	equal(t, "the host", p.shared.host.size, 7)
 	(*Place)(nil).Leave()
+}
+
+// The host is as wide as its widest mission while that is being worked on.
+func TestHostFitsItsWidestPool(t *testing.T) {
+	s := New(10, Caps{})
+	wide, narrow := s.Pool(12, 5), s.Pool(3, 5)
+	equal(t, "before a pool has entered", s.host.size, 10)
+	s.Enter(wide)
+	s.Enter(narrow)
+	equal(t, "with a wider pool", s.host.size, 12)
+	narrow.Resize(20, 5)
+	equal(t, "with one that was raised", s.host.size, 20)
+	narrow.Resize(4, 5)
+	equal(t, "with one that was lowered", s.host.size, 12)
+	s.Leave(wide)
+	equal(t, "without the wide pool", s.host.size, 10)
+	wide.Resize(30, 5)
+	equal(t, "when a pool that has left is raised", s.host.size, 10)
 }
 
 // A session without a slot runs as if it had one.

@@ -15,8 +15,8 @@ import (
 	"github.com/creachadair/jrpc2"
 
 	"centurion"
-	"centurion/orchestrator"
 	"centurion/orchestrator/agent"
+	"centurion/orchestrator/control"
 	"centurion/orchestrator/mail"
 	"centurion/server"
 	"centurion/store"
@@ -61,9 +61,9 @@ func (p *project) Messages(_ context.Context, session string) ([]server.Message,
 	return []server.Message{{Prev: "msg_of_" + session}}, nil
 }
 
-func (p *project) State(_ context.Context, session string) (orchestrator.State, error) {
+func (p *project) State(_ context.Context, session string) (control.State, error) {
 	p.note("state %s", session)
-	return orchestrator.State{Activity: agent.Stopped}, nil
+	return control.State{Activity: agent.Stopped}, nil
 }
 
 func (p *project) LastSeq(context.Context) (int64, error) { return 42, nil }

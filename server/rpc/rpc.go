@@ -15,7 +15,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
-	"centurion/orchestrator"
+	"centurion/orchestrator/control"
 	"centurion/server"
 	"centurion/store"
 )
@@ -77,7 +77,7 @@ type Answer struct {
 
 // State is the result of session/state.
 type State struct {
-	orchestrator.State
+	control.State
 	Seq int64 `json:"seq"` // an event number no newer than the rest: session/subscribe after it misses nothing
 }
 

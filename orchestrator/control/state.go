@@ -1,4 +1,4 @@
-package orchestrator
+package control
 
 import (
 	"cmp"
@@ -11,30 +11,23 @@ import (
 	"centurion/store"
 )
 
-// What a session is at, as [State] tells it.
-type (
-	Wait        = agent.Wait
-	Activity    = agent.Activity
-	RunningCall = agent.RunningCall
-)
-
-// State is how a session stands. Activity, Waits and Calls are of one moment; the rest is what the store held right after
+// State is the state of a session. Activity, Waits and Calls are of one moment; the rest was read from the store right after
 // it.
 type State struct {
-	Session  string         `json:"session"`
-	Address  string         `json:"address"`
-	Mission  string         `json:"mission"`
-	Task     string         `json:"task,omitempty"`
-	Agent    string         `json:"agent"`
-	Model    string         `json:"model"` // "provider/model"
-	Tools    []string       `json:"tools,omitempty"`
-	Activity Activity       `json:"activity"`
-	Waits    Wait           `json:"waits,omitempty"` // what it waits for; empty if for nothing
-	Since    centurion.Time `json:"since,omitzero"`  // when its turn began, or the last one ended; zero if nobody works on it
-	Reason   string         `json:"reason,omitempty"`
-	Calls    []RunningCall  `json:"calls"`
-	Queued   int            `json:"queued"` // messages and results that it has not read
-	Children []Child        `json:"children"`
+	Session  string              `json:"session"`
+	Address  string              `json:"address"`
+	Mission  string              `json:"mission"`
+	Task     string              `json:"task,omitempty"`
+	Agent    string              `json:"agent"`
+	Model    string              `json:"model"` // "provider/model"
+	Tools    []string            `json:"tools,omitempty"`
+	Activity agent.Activity      `json:"activity"`
+	Waits    agent.Wait          `json:"waits,omitempty"` // empty if it waits for nothing
+	Since    centurion.Time      `json:"since,omitzero"`  // when its turn began, or the last one ended; zero if its mission is not running
+	Reason   string              `json:"reason,omitempty"`
+	Calls    []agent.RunningCall `json:"calls"`
+	Queued   int                 `json:"queued"` // messages and results that it has not read
+	Children []Child             `json:"children"`
 	// Newest is the id of the newest message, which may still be streaming.
 	Newest   string           `json:"newest,omitempty"`
 	Messages int              `json:"messages"`
@@ -51,23 +44,14 @@ type Child struct {
 	Title   string               `json:"title"`
 	Status  centurion.TaskStatus `json:"status"`
 	Reason  string               `json:"reason,omitempty"`
-	Calls   []RunningCall        `json:"calls,omitempty"`
+	Calls   []agent.RunningCall  `json:"calls,omitempty"`
 }
 
-// State returns how a session stands, named by its id or that of its task or mission. It never waits for the session:
-// what runs in it, and a question that waits for a person, do not hold it up. The error has centurion.KindNotFound for an
+// State returns the state of a session, named by its id or that of its task or mission. It never waits for the session:
+// neither work in it nor a question to a person delays it. The error has centurion.KindNotFound for an
 // unknown id, and centurion.KindConflict for a task that has no session yet.
-func (h *Host) State(ctx context.Context, id string) (State, error) {
-	return stateIn(ctx, h.cfg.Store, id, h.running)
-}
-
-// StoredState is [Host.State] where nobody works on anything.
-func StoredState(ctx context.Context, st *store.Store, id string) (State, error) {
-	return stateIn(ctx, st, id, func(string) *mission { return nil })
-}
-
-func stateIn(ctx context.Context, st *store.Store, id string, running func(string) *mission) (State, error) {
-	to, err := mail.Find(ctx, st, "", id)
+func (d *Desk) State(ctx context.Context, id string) (State, error) {
+	to, m, err := d.find(ctx, id)
 	if err != nil {
 		return State{}, err
 	}
@@ -76,9 +60,8 @@ func stateIn(ctx context.Context, st *store.Store, id string, running func(strin
 			Hint: "see what it waits for: centurion show " + to.Task}
 	}
 	var s State
-	m := running(to.Mission)
 	if m != nil {
-		if c := m.sessions.Of(to.Session); c != nil {
+		if c := m.Sessions.Of(to.Session); c != nil {
 			now := c.Live.Standing()
 			s = State{Activity: now.Activity, Waits: now.Waits, Since: now.Since, Reason: now.Reason, Calls: now.Calls}
 			for _, t := range c.Config().Tools {
@@ -86,30 +69,25 @@ func stateIn(ctx context.Context, st *store.Store, id string, running func(strin
 			}
 		}
 	}
-	return s, s.fill(ctx, st, to, m)
-}
-
-// fill adds what the store knows.
-func (s *State) fill(ctx context.Context, st *store.Store, to mail.Receiver, m *mission) error {
-	rec, err := st.Session(ctx, to.Session)
+	rec, err := d.Store.Session(ctx, to.Session)
 	if err != nil {
-		return err
+		return s, err
 	}
-	mission, err := st.Mission(ctx, to.Mission)
+	mission, err := d.Store.Mission(ctx, to.Mission)
 	if err != nil {
-		return err
+		return s, err
 	}
-	tasks, err := st.Tasks(ctx, to.Mission)
+	tasks, err := d.Store.Tasks(ctx, to.Mission)
 	if err != nil {
-		return err
+		return s, err
 	}
-	waiting, err := st.PendingDeliveries(ctx, to.Session)
+	waiting, err := d.Store.PendingDeliveries(ctx, to.Session)
 	if err != nil {
-		return err
+		return s, err
 	}
-	newest, messages, err := st.Newest(ctx, to.Session)
+	newest, messages, err := d.Store.Newest(ctx, to.Session)
 	if err != nil {
-		return err
+		return s, err
 	}
 	s.Session, s.Address, s.Mission, s.Task, s.Agent = rec.ID, rec.Metadata.Address, to.Mission, to.Task, rec.Agent
 	s.Tokens, s.Cost, s.Unpriced, s.Queued, s.Messages = rec.Tokens, rec.Cost, rec.Metadata.Unpriced, len(waiting), messages
@@ -118,14 +96,20 @@ func (s *State) fill(ctx context.Context, st *store.Store, to mail.Receiver, m *
 	}
 	s.Newest = newest
 	if s.Calls == nil {
-		s.Calls = []RunningCall{}
+		s.Calls = []agent.RunningCall{}
 	}
 	s.children(tasks, m)
 	s.judge(mission, tasks, m != nil)
-	return nil
+	return s, nil
 }
 
-func (s *State) children(tasks []centurion.Task, m *mission) {
+// StoredState is [Desk.State] without a host: no mission runs.
+func StoredState(ctx context.Context, st *store.Store, id string) (State, error) {
+	d := &Desk{Store: st, Running: func(string) *Mission { return nil }}
+	return d.State(ctx, id)
+}
+
+func (s *State) children(tasks []centurion.Task, m *Mission) {
 	s.Children = []Child{}
 	for _, t := range tasks {
 		if t.Parent != s.Session {
@@ -133,7 +117,7 @@ func (s *State) children(tasks []centurion.Task, m *mission) {
 		}
 		c := Child{Task: t.ID, Session: t.Session, Agent: t.Agent, Title: t.Title, Status: t.Status, Reason: t.Reason}
 		if m != nil {
-			if conv := m.sessions.Of(t.Session); conv != nil {
+			if conv := m.Sessions.Of(t.Session); conv != nil {
 				c.Calls = conv.Live.Running()
 			}
 		}
@@ -141,7 +125,7 @@ func (s *State) children(tasks []centurion.Task, m *mission) {
 	}
 }
 
-// judge says what a session is that has no turn of its own to tell of.
+// judge sets the activity of a session without a turn.
 func (s *State) judge(m centurion.Mission, tasks []centurion.Task, worked bool) {
 	i := slices.IndexFunc(tasks, func(t centurion.Task) bool { return t.ID == s.Task })
 	switch {
@@ -151,7 +135,7 @@ func (s *State) judge(m centurion.Mission, tasks []centurion.Task, worked bool) 
 			s.Reason = tasks[i].Reason
 		}
 		return
-	case !worked || m.Status.Ended(): // also while its work is being cleared away
+	case !worked || m.Status.Ended(): // also while its run is closing
 		s.Activity, s.Waits, s.Since, s.Tools, s.Reason = agent.Stopped, "", centurion.Time{}, nil, m.Reason
 		return
 	}

@@ -1,0 +1,213 @@
+// Package start records new missions: it checks what a person asks for, claims a plan, and writes the mission with the session of its own
+// agent and the first message. It runs nothing.
+package start
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/agents/instructions"
+	"centurion/event"
+	"centurion/orchestrator/agent"
+	"centurion/orchestrator/brief"
+	"centurion/orchestrator/isolation"
+	"centurion/orchestrator/mail"
+	"centurion/orchestrator/notes"
+	"centurion/orchestrator/plan"
+	"centurion/orchestrator/state"
+	"centurion/session"
+	"centurion/store"
+	"centurion/workspace"
+)
+
+// Starter records the missions of a project.
+type Starter struct {
+	Store     *store.Store
+	Workspace *workspace.Workspace
+	Project   *isolation.Project
+	Plans     *plan.Desk
+	Briefs    *brief.Desk
+	Models    agent.Models
+	Cast      func(profile string) *agents.Cast
+	Version   string
+	Entering  sync.Locker // held while a mission gets its plan, and while one that has a plan begins to run
+}
+
+// opening is a new mission before it is stored.
+type opening struct {
+	mission centurion.Mission
+	session centurion.Session
+	text    string // the first message
+	texts   string // attached to it as a part of its own
+	listed  string // the list of files, after all of these; a part of its own
+	files   []centurion.File
+	instead string // why it begins with another model than the agent's own; empty if it does not
+	note    string // from the host to the person; may be empty
+}
+
+// record writes a mission with its root session and first message, in one transaction.
+func record(ctx context.Context, st *store.Store, o opening) error {
+	return st.Update(ctx, func(tx *store.Tx) error {
+		m, rec := o.mission, o.session
+		if err := tx.PutMission(&m); err != nil {
+			return err
+		}
+		d := state.Living(m)
+		d.Note = o.note
+		if _, err := tx.Append(centurion.Event{Type: centurion.EventMissionStarted, Mission: m.ID, Session: rec.ID,
+			Data: event.Data(d)}); err != nil {
+			return err
+		}
+		err := session.Create(tx, &rec, centurion.OriginPerson, o.text, o.files...)
+		if err == nil {
+			err = attachText(tx, rec.ID, o.texts, false)
+		}
+		if err == nil && o.listed != "" {
+			err = attachText(tx, rec.ID, "---"+o.listed, true)
+		}
+		if err != nil || o.instead == "" {
+			return err
+		}
+		return state.BeganWith(tx, &rec, o.instead)
+	})
+}
+
+// Start records a new mission with its Commander's session. It does not run it. The error has centurion.KindUsage for an
+// empty goal or an unknown agent or model.
+func (s *Starter) Start(ctx context.Context, goal string, opts centurion.MissionOptions) (centurion.Mission, error) {
+	if goal == "" {
+		return centurion.Mission{}, &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the goal is empty",
+			Hint: `say what is to be done: centurion run "add a rate limit to the API"`}
+	}
+	if m, err := startedBy(ctx, s.Store, opts.Request); err != nil || m.ID != "" {
+		return m, err
+	}
+	status := centurion.MissionPlanning
+	owner, model, err := s.ownerOf(opts)
+	if err != nil {
+		return centurion.Mission{}, err
+	}
+	opts.Model = model.Ref.String()
+	files, texts := opts.Files, opts.Attached
+	opts.Files, opts.Attached = nil, "" // they are kept once, in the first message
+	if err := mail.CheckFiles(files, model); err != nil {
+		return centurion.Mission{}, err
+	}
+	isolation, shared, err := s.Project.Isolate(ctx, opts)
+	if err != nil {
+		return centurion.Mission{}, err
+	}
+	var listed string
+	if !state.Alone(opts.Profile) { // a single request need not concern the project
+		listed = s.Briefs.Files(ctx, owner, isolation)
+	}
+	s.Entering.Lock()
+	defer s.Entering.Unlock()
+	var plan plan.Claim
+	var earlier string
+	var given []centurion.Given
+	if state.Alone(opts.Profile) { // it has no plan, and needs no notes of other requests
+		status = centurion.MissionRunning
+	} else {
+		if plan, err = s.Plans.ClaimTodo(ctx, opts.Plan); err != nil {
+			return centurion.Mission{}, err
+		}
+		earlier, given = notes.EarlierWork(s.Workspace)
+	}
+	now := centurion.Now()
+	told, err := s.Briefs.Open(ctx, owner, model.Context, instructions.Want{Full: true}, isolation)
+	if err != nil {
+		return centurion.Mission{}, err
+	}
+	m := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Goal: goal, Directory: s.Workspace.Dir(), Status: status,
+		Level: opts.Level, Options: opts, Isolation: isolation, Started: now, Updated: now}
+	if opts.Level > 0 {
+		m.LevelFrom = centurion.LevelByPerson
+	}
+	note := strings.Join(slices.DeleteFunc([]string{shared, plan.Fill(&m)}, func(note string) bool { return note == "" }), "; ")
+	told.Given = append(told.Given, given...)
+	rec, instead := s.rootSession(m, owner, model.Ref, told)
+	m.Session = rec.ID
+	return m, record(ctx, s.Store, opening{m, rec, brief.FirstMessage(goal, opts) + earlier, texts, listed, files, instead, note})
+}
+
+// ownerOf finds the agent that leads a mission with these options, and its model.
+func (s *Starter) ownerOf(opts centurion.MissionOptions) (owner agents.Agent, model agent.Model, err error) {
+	if err = checkProfile(opts); err != nil {
+		return owner, model, err
+	}
+	cast := s.Cast(opts.Profile)
+	if owner, err = cast.Find(cmp.Or(opts.Agent, cast.Owner())); err == nil {
+		model, err = s.Models.Model(cmp.Or(opts.Model, owner.Model))
+	}
+	return owner, model, err
+}
+
+// rootSession is the session of the agent that leads a mission, with the first of its models that is available. Instead is the
+// reason for another model than its own, and empty for its own.
+func (s *Starter) rootSession(m centurion.Mission, owner agents.Agent, own centurion.ModelRef, told brief.Opening) (rec centurion.Session, instead string) {
+	rec = session.New(centurion.Session{Title: centurion.Clip(m.Goal, 80), Agent: owner.Name, Directory: m.Directory,
+		ProjectID: "global", Slug: "0", Version: s.Version,
+		Model: &centurion.SessionModel{ID: own.ID, Provider: own.Provider},
+		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: told.System, AgentFile: owner.Source,
+			Roster: s.Cast(m.Options.Profile).Roster(owner), Offered: s.Briefs.Callable(owner), Skills: told.Skills, Given: told.Given}}, m.Started)
+	ref, instead := s.Models.Free(owner.Name, own)
+	if instead != "" {
+		rec.Metadata.OwnModel, rec.Model = rec.Model, &centurion.SessionModel{ID: ref.ID, Provider: ref.Provider}
+	}
+	return rec, instead
+}
+
+// startedBy returns the mission of a request that was made before, or the zero mission.
+func startedBy(ctx context.Context, st *store.Store, request string) (centurion.Mission, error) {
+	if request == "" {
+		return centurion.Mission{}, nil
+	}
+	all, err := st.Missions(ctx)
+	for _, m := range all {
+		if m.Options.Request == request {
+			return m, nil
+		}
+	}
+	return centurion.Mission{}, err
+}
+
+// attachText adds a text to the first message of a session as a part of its own, so that the goal stays as the person typed it. A text of
+// the host is synthetic; the text of a file that came with the goal is not.
+func attachText(tx *store.Tx, session, text string, synthetic bool) error {
+	if text == "" {
+		return nil
+	}
+	t, err := tx.Tree(session)
+	if err != nil {
+		return err
+	}
+	return tx.PutPart(&centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: session, MessageID: t.Leaf,
+		Type: centurion.PartText, Text: "\n\n" + text, Synthetic: synthetic})
+}
+
+// checkProfile refuses an unknown profile, and options that a profile does not support.
+func checkProfile(opts centurion.MissionOptions) error {
+	known := []string{agents.ProfileMission, agents.ProfileAssistant}
+	switch {
+	case opts.Profile != "" && !slices.Contains(known, opts.Profile):
+		e := &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: fmt.Sprintf("there is no profile %q; the profiles are %s", opts.Profile, strings.Join(known, ", "))}
+		if near := centurion.Nearest(opts.Profile, known); near != "" {
+			e.Hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		return e
+	case state.Alone(opts.Profile) && opts.PlanOnly:
+		return &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the profile assistant makes no plans", Hint: "take --profile mission, or ask it for a plan in words"}
+	case state.Alone(opts.Profile) && opts.Plan != "":
+		return &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the profile assistant carries out no plans", Hint: "leave out --plan, or use --profile mission"}
+	case state.Alone(opts.Profile) && opts.Level > 0:
+		return &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the profile assistant knows no levels", Hint: "leave out --level, or take --profile mission"}
+	}
+	return nil
+}
