@@ -19,15 +19,15 @@ import (
 	"centurion/workspace"
 )
 
-// Attached are the files that a person gives with a text: texts become part of a message and stand
-// beside a goal, images and documents go beside both.
+// Attached are the files that a person attaches to a text: texts become part of a message and accompany a goal, images and documents
+// accompany both.
 type Attached struct {
 	Text  string
 	Files []centurion.File
 }
 
-// Attach reads files that a person has named, relative to where they are. What a person gives by hand needs no permission
-// rule. Room is how many bytes of texts there may be. Every error has centurion.KindUsage.
+// Attach reads files named by a person, relative to where they are. They need no permission rule. room is the maximum size of the texts
+// in bytes. Every error has centurion.KindUsage.
 func Attach(ws *workspace.Workspace, paths []string, room int) (Attached, error) {
 	var out Attached
 	for _, p := range paths {
@@ -56,7 +56,7 @@ func Attach(ws *workspace.Workspace, paths []string, room int) (Attached, error)
 	return out, centurion.CheckFiles(out.Files)
 }
 
-// readGiven reads a file that a person has named.
+// readGiven reads a file named by a person.
 func readGiven(p string) ([]byte, error) {
 	info, err := os.Stat(p)
 	switch {
@@ -89,7 +89,7 @@ func attachError(p, msg, hint string) error {
 	return &centurion.Error{Op: "attach " + p, Kind: centurion.KindUsage, Msg: msg, Hint: hint}
 }
 
-// bareError drops the path from an error, which says it already.
+// bareError drops the path from an error that is shown with it.
 func bareError(err error) string {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err.Error()
@@ -97,14 +97,14 @@ func bareError(err error) string {
 	return err.Error()
 }
 
-// similarFile offers the nearest name in the directory of a file that is not there.
+// similarFile suggests the nearest name in the directory of a missing file.
 func similarFile(p string) string {
 	entries, _ := os.ReadDir(filepath.Dir(p)) // without any there is nothing to offer
 	near := centurion.Nearest(filepath.Base(p), text.Each(entries, fs.DirEntry.Name))
 	return text.If(near != "", "did you mean "+filepath.Join(filepath.Dir(p), near)+"?", "paths are relative to the current directory")
 }
 
-// projectPath is the path of a file as agents see it: relative to the project with slashes, else absolute.
+// projectPath returns a file's path as agents see it: relative to the project with slashes, else absolute.
 func projectPath(ws *workspace.Workspace, p string) string {
 	abs, err := filepath.Abs(p)
 	if err != nil {
@@ -118,7 +118,7 @@ func projectPath(ws *workspace.Workspace, p string) string {
 	return filepath.ToSlash(abs)
 }
 
-// CheckTakenBy refuses files that the mission's model does not take, and says which models do.
+// CheckTakenBy refuses files that the mission's model does not accept, and names the models that do.
 func (a Attached) CheckTakenBy(r config.Resolved, cfg *config.Config) error {
 	for _, f := range a.Files {
 		if r.Media.Takes(f.Mime) {
@@ -136,13 +136,13 @@ func KindOf(f centurion.File) string {
 	return text.If(f.Mime == centurion.MimePDF, "PDF files", "images")
 }
 
-// namedModels is how many models an error names that would take a file.
+// namedModels is how many suitable models an error names.
 const namedModels = 4
 
-// FileTypes names the types of file that a model takes.
+// FileTypes names the file types that a model accepts.
 func FileTypes(m centurion.Media) []string {
 	return text.Filled(text.When(m.Image, "images"), text.When(m.PDF, "PDF"))
 }
 
-// MaxSize bounds a goal, in bytes: it is sent with every request.
+// MaxSize is the maximum size of a goal in bytes: it is sent with every request.
 const MaxSize = 256 << 10

@@ -1,4 +1,4 @@
-// Package goal makes the text of a goal: the template of a slash command filled in, and the files that a person attaches.
+// Package goal builds the text of a goal from a slash command's template and the person's attached files.
 package goal
 
 import (
@@ -20,13 +20,13 @@ import (
 	"centurion/workspace"
 )
 
-// What a command may bring into a goal, in bytes.
+// Limits of what a command may bring into a goal, in bytes.
 const (
 	maxAttached = 64 << 10 // of one file
 	maxPrinted  = 32 << 10 // by one shell command
 )
 
-// Expansion makes a goal of a command's template.
+// Expansion turns a command's template into a goal.
 type Expansion struct {
 	Command   config.Command
 	Args      string
@@ -39,12 +39,12 @@ type Expansion struct {
 var (
 	// placeholders are !`shell`, $ARGUMENTS and $1 to $9.
 	placeholders = regexp.MustCompile("!`([^`\n]+)`|\\$ARGUMENTS\\b|\\$([1-9])\\b")
-	// mentions are words that begin with an @, as OpenCode reads them; user@host and `@x` are none.
+	// mentions are words that start with an @, as in OpenCode, but not user@host or `@x`.
 	mentions = regexp.MustCompile("(?:^|[^\\w`@])@([^\\s`,@]+)")
 )
 
-// Expand fills the template in. Arguments are never read as a template themselves, and what a shell command prints names
-// no files: each is what it is.
+// Expand fills in the template. Arguments are never treated as a template themselves, and the output of a shell command mentions no
+// files.
 func (e Expansion) Expand(ctx context.Context) (string, error) {
 	text := e.Command.Template
 	words := SplitArgs(e.Args)
@@ -56,7 +56,7 @@ func (e Expansion) Expand(ctx context.Context) (string, error) {
 			highest = max(highest, int(text[at[4]]-'0'))
 		}
 	}
-	var out, said strings.Builder // said is out without what shell commands printed
+	var out, said strings.Builder // said is out without the output of shell commands
 	end := 0
 	for _, at := range found {
 		out.WriteString(text[end:at[0]])
@@ -101,7 +101,7 @@ func (e Expansion) fail(kind centurion.Kind, msg, hint string) error {
 	return &centurion.Error{Op: fmt.Sprintf("run /%s of %s", e.Command.Name, e.Command.File), Kind: kind, Msg: msg, Hint: hint}
 }
 
-// positional returns the n-th word; the highest that a template asks for takes all that are left.
+// positional returns the n-th word; the template's highest one gets all remaining words.
 func positional(words []string, n, highest int) string {
 	switch {
 	case n > len(words):
@@ -112,7 +112,7 @@ func positional(words []string, n, highest int) string {
 	return words[n-1]
 }
 
-// SplitArgs splits a text at blanks, except between quotes, which are taken away.
+// SplitArgs splits a text at blanks, except inside quotes, which are removed.
 func SplitArgs(text string) []string {
 	var out []string
 	for _, m := range argument.FindAllString(text, -1) {
@@ -126,8 +126,8 @@ func SplitArgs(text string) []string {
 
 var argument = regexp.MustCompile(`"[^"]*"|'[^']*'|\S+`)
 
-// shell returns what a command of the person's own template prints. The arguments are the script's parameters, not part
-// of its text, so that none of them is read as shell.
+// shell returns the output of a shell command in the person's own template. The arguments are the script's parameters, not part of its
+// text, so that they are never executed.
 func (e Expansion) shell(ctx context.Context, script string, words []string) (string, error) {
 	if e.Command.Project {
 		return "", e.fail(centurion.KindPermission, fmt.Sprintf("it came with the project and wants to run `%s`, which only a command of your own may", script),
@@ -184,7 +184,7 @@ func (e Expansion) attach(out *strings.Builder, text string) error {
 	return nil
 }
 
-// leave notes a mention that looks like a file but is none in this project.
+// leave reports a mention that looks like a file but is none in this project.
 func (e Expansion) leave(name string, err error) {
 	if path.Ext(name) == "" || e.Note == nil || err == nil {
 		return
@@ -192,7 +192,7 @@ func (e Expansion) leave(name string, err error) {
 	e.Note(fmt.Sprintf("/%s: @%s is left as it stands: %v", e.Command.Name, name, err))
 }
 
-// content reads the first part of a file.
+// content reads the start of a file.
 func (e Expansion) content(rel string) (string, error) {
 	f, fi, err := e.Workspace.Open(rel)
 	if err != nil {
