@@ -15,7 +15,7 @@ import (
 	"centurion/tui"
 )
 
-// RefuseMission is the error for an answer to a blocked mission: a mission has no question, but its agent reads messages.
+// RefuseMission returns the error for an answer to a blocked mission: it has no question, but its agent reads messages.
 func RefuseMission(ctx context.Context, api server.API, id string) error {
 	if !strings.HasPrefix(id, string(centurion.PrefixMission)+"_") {
 		return nil
@@ -31,12 +31,12 @@ func RefuseMission(ctx context.Context, api server.API, id string) error {
 	return e
 }
 
-// toldAndResumed is how a person's word reaches a blocked mission.
+// toldAndResumed says how a person's message reaches a blocked mission.
 func toldAndResumed(mission string) string {
 	return fmt.Sprintf(`write to it: centurion send %s "TEXT", then: centurion resume %s`, mission, mission)
 }
 
-// Choice is what an answer to a question is taken as. A number that none of its choices has is refused.
+// Choice interprets an answer to a question. It refuses a number without a choice.
 func Choice(a store.Ask, answer string) (string, error) {
 	taken := approval.Chosen(a.Options, answer)
 	if err := approval.NoChoice(a.Options, taken); err != nil {
@@ -46,7 +46,7 @@ func Choice(a store.Ask, answer string) (string, error) {
 	return taken, nil
 }
 
-// stillNeeds says what a blocked mission needs: a question that was answered meanwhile needs nothing but a resume.
+// stillNeeds says what a blocked mission needs: if its question has been answered meanwhile, only a resume.
 func stillNeeds(m server.Mission, open []store.Ask) string {
 	if before, several := strings.CutSuffix(m.Reason, "("+approval.AsksHint+")"); several {
 		return before + "(answered; continue with: centurion resume " + m.ID + ")"
@@ -67,7 +67,7 @@ func asksFor(m server.Mission, open []store.Ask) bool {
 	})
 }
 
-// RefuseQuestion is the error for a permission given to a question: once is no answer to it.
+// RefuseQuestion returns the error for a permission given to a question.
 func RefuseQuestion(ctx context.Context, api server.API, id string) error {
 	if a, found := Ask(ctx, api, id); found && a.Type == store.AskQuestion {
 		return &centurion.Error{Kind: centurion.KindUsage, Msg: a.ID + " asks no permission, but: " + centurion.Clip(a.Text, 80),
@@ -76,7 +76,7 @@ func RefuseQuestion(ctx context.Context, api server.API, id string) error {
 	return nil
 }
 
-// Refusal is how a person refuses what waits: of a question, that they do not answer it.
+// Refusal returns a person's refusal: for a question, that they do not answer it.
 func Refusal(ctx context.Context, api server.API, id, reason string) string {
 	if a, found := Ask(ctx, api, id); found && a.Type == store.AskQuestion {
 		return strings.TrimSpace(event.NoAnswer + " " + reason)
@@ -84,7 +84,7 @@ func Refusal(ctx context.Context, api server.API, id, reason string) string {
 	return cmp.Or(reason, tui.AnswerReject)
 }
 
-// Ask finds an approval or question by its id or a unique prefix of it. If it cannot be read, the answer itself fails with the reason.
+// Ask finds an approval or question by its id or a unique prefix. If it cannot be read, answering reports why.
 func Ask(ctx context.Context, api server.API, id string) (found store.Ask, ok bool) {
 	all, err := api.Asks(ctx)
 	if err != nil || id == "" {
@@ -126,5 +126,5 @@ func IsRead(ctx context.Context, api server.API, mission string) bool {
 		return false
 	}
 	m, err := api.Mission(ctx, mission)
-	return err != nil || m.Status.Alive() // what cannot be read is no reason to send somebody away
+	return err != nil || m.Status.Alive() // if it is unreadable, assume so
 }

@@ -10,7 +10,7 @@ import (
 	"centurion/tui"
 )
 
-// Gather collects what belongs to one id, for people and as the object for scripts.
+// Gather collects everything about one id, for people and as an object for scripts.
 func Gather(ctx context.Context, api server.API, id string) (tui.Shown, any, error) {
 	switch {
 	case strings.HasPrefix(id, string(centurion.PrefixTask)+"_"):
@@ -27,7 +27,7 @@ func Gather(ctx context.Context, api server.API, id string) (tui.Shown, any, err
 		if t.Session != "" {
 			r, err := api.Session(ctx, t.Session)
 			switch {
-			case centurion.KindOf(err) == centurion.KindNotFound: // it was removed; the task itself is in the archive
+			case centurion.KindOf(err) == centurion.KindNotFound: // removed; the task itself is in the archive
 				return s, object, nil
 			case err != nil:
 				return tui.Shown{}, nil, err
@@ -64,7 +64,7 @@ func Gather(ctx context.Context, api server.API, id string) (tui.Shown, any, err
 	return tui.Shown{}, nil, unknownID("show", id)
 }
 
-// Messages are messages as the root package knows them.
+// Messages converts messages to the root package's type.
 func Messages(all []server.Message) []centurion.Message {
 	out := make([]centurion.Message, len(all))
 	for i, m := range all {
@@ -74,7 +74,7 @@ func Messages(all []server.Message) []centurion.Message {
 	return out
 }
 
-// Tasks are tasks as the root package knows them.
+// Tasks converts tasks to the root package's type.
 func Tasks(all []server.Task) []centurion.Task {
 	nouns := make([]centurion.Task, len(all))
 	for i, t := range all {
@@ -83,7 +83,7 @@ func Tasks(all []server.Task) []centurion.Task {
 	return nouns
 }
 
-// Asking finds the tasks of a mission that wait for the person. They are left out where that cannot be read: the list is of use without.
+// Asking returns the tasks of a mission that wait for the person, or none if that cannot be read: the list is useful without.
 func Asking(ctx context.Context, api server.API, m server.Mission) map[string]bool {
 	if !m.Status.Alive() {
 		return nil
@@ -101,7 +101,7 @@ func Asking(ctx context.Context, api server.API, m server.Mission) map[string]bo
 	return out
 }
 
-// Doubts finds the tasks of a mission whose checks prove too little. They are left out where that cannot be read: the list is of use without.
+// Doubts returns the tasks of a mission whose checks prove too little, or none if that cannot be read: the list is useful without.
 func Doubts(ctx context.Context, api server.API, mission string) map[string]string {
 	receipts, err := api.Receipts(ctx, mission)
 	if err != nil {
@@ -110,14 +110,14 @@ func Doubts(ctx context.Context, api server.API, mission string) map[string]stri
 	return tui.Doubts(receipts)
 }
 
-// given is, for scripts, what a session was given when it began.
+// given is what a session was given at its start, for scripts.
 type given struct {
 	Agent        string            `json:"agent"`
 	AgentFile    string            `json:"agent_file,omitempty"`
 	System       string            `json:"system"`
 	SystemSHA256 string            `json:"system_sha256"`
-	Files        []centurion.Given `json:"files"` // the shared texts that stand in the first message
-	First        string            `json:"first"` // the first message whole
+	Files        []centurion.Given `json:"files"` // the shared texts in the first message
+	First        string            `json:"first"` // the complete first message
 }
 
 func givenTo(r centurion.Session, messages []server.Message) *given {
@@ -136,12 +136,12 @@ func givenTo(r centurion.Session, messages []server.Message) *given {
 	return g
 }
 
-// counters are the totals of a session for scripts. They come from what is stored with each answer, so they are never behind it.
+// counters are the totals of a session for scripts. They come from the stored answers, so they are never outdated.
 type counters struct {
 	Messages         int   `json:"messages"`
-	PromptTokens     int64 `json:"prompt_tokens"`     // what came from the provider's cache and went there among them
-	CompletionTokens int64 `json:"completion_tokens"` // reasoning among them
-	// SummaryMessage is the id of the summary that the newest compaction made.
+	PromptTokens     int64 `json:"prompt_tokens"`     // including those read from and written to the provider's cache
+	CompletionTokens int64 `json:"completion_tokens"` // including reasoning
+	// SummaryMessage is the id of the newest compaction's summary.
 	SummaryMessage string `json:"summary_message,omitempty"`
 }
 
@@ -157,7 +157,7 @@ func countersOf(r centurion.Session, messages []server.Message) counters {
 	return c
 }
 
-// parts are a mission with everything that is stored of it.
+// parts are a mission and everything stored about it.
 type parts struct {
 	server.Mission
 	Board    []server.Task       `json:"board"`
@@ -178,8 +178,8 @@ func read(ctx context.Context, api server.API, id string) (p parts, err error) {
 	return p, err
 }
 
-// account is a session with its own use and that of its children. All sessions are read at once, and after the mission, so that a parent's
-// total never misses what its child has spent.
+// account returns a session with its own usage and its children's. All sessions are read at once, after the mission, so that a parent's
+// total always includes what its child has spent.
 func account(ctx context.Context, api server.API, rec centurion.Session) (tui.Shown, error) {
 	p, err := read(ctx, api, rec.Metadata.Mission)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package lookup finds what a person names on the command line: missions, tasks, sessions and what waits for an answer. It changes nothing.
+// Package lookup finds what a person names on the command line: missions, tasks, sessions and open asks. It changes nothing.
 package lookup
 
 import (
@@ -12,8 +12,8 @@ import (
 	"centurion/server"
 )
 
-// ID returns the id of what a person has typed: an id as it is, and otherwise, of the latest mission, the newest task of
-// an item (T2), the task of that number (w7) or the session at an address (0/3).
+// ID resolves what a person has typed: an id as it is, and otherwise, in the latest mission, the newest task of an item (T2), the task
+// with that number (w7) or the session at an address (0/3).
 func ID(ctx context.Context, api server.API, typed string) (string, error) {
 	if strings.Contains(typed, "_") {
 		return typed, nil
@@ -54,7 +54,7 @@ func ID(ctx context.Context, api server.API, typed string) (string, error) {
 	return "", unknown
 }
 
-// IDOrLatest is [ID], and the latest mission for "".
+// IDOrLatest is [ID], but returns the latest mission for "".
 func IDOrLatest(ctx context.Context, api server.API, typed string) (string, error) {
 	if typed != "" {
 		return ID(ctx, api, typed)
@@ -63,7 +63,7 @@ func IDOrLatest(ctx context.Context, api server.API, typed string) (string, erro
 	return m.ID, err
 }
 
-// Living returns the whole id of a mission or task that has not ended. The error has centurion.KindConflict if it has.
+// Living returns the full id of a mission or task that has not ended. The error has centurion.KindConflict if it has.
 func Living(ctx context.Context, api server.API, id string) (string, error) {
 	var full, status string
 	var over bool
@@ -86,8 +86,8 @@ func Living(ctx context.Context, api server.API, id string) (string, error) {
 	return full, nil
 }
 
-// Work returns the id of the mission or task that a person means, and the latest mission's for "". Of several tasks of an
-// item the newest is meant that has changed something.
+// Work returns the id of the mission or task that a person means, the latest mission's for "". For an item it is the newest task that
+// has changed something.
 func Work(ctx context.Context, api server.API, typed string) (string, error) {
 	if typed == "" {
 		m, err := api.Mission(ctx, "")
@@ -117,7 +117,7 @@ func Work(ctx context.Context, api server.API, typed string) (string, error) {
 	return id, err
 }
 
-// Conversation returns the id of the session that a person means: a session, the one of a task, or the first of a mission.
+// Conversation returns the id of the session that a person means: a session, a task's, or the first of a mission.
 func Conversation(ctx context.Context, api server.API, typed string) (string, error) {
 	id, err := ID(ctx, api, typed)
 	if err != nil {
@@ -157,7 +157,7 @@ func Session(ctx context.Context, api server.API, id string) (mission, session s
 	return q.Mission, m.Session, err
 }
 
-// Events selects the events of one id, the latest mission's for "".
+// Events selects the events of one id, or of the latest mission for "".
 func Events(ctx context.Context, api server.API, id string) (server.EventQuery, error) {
 	if id != "" {
 		var err error
@@ -177,8 +177,8 @@ func Events(ctx context.Context, api server.API, id string) (server.EventQuery, 
 	return server.EventQuery{Mission: m.ID}, err
 }
 
-// ToPause finds the mission to pause: the one named, else the newest that runs. The error has centurion.KindConflict for a mission that does
-// not run.
+// ToPause finds the mission to pause: the named one, else the newest running one. The error has centurion.KindConflict for a mission
+// that is not running.
 func ToPause(ctx context.Context, api server.API, id string) (m server.Mission, err error) {
 	if id == "" {
 		all, err := api.Missions(ctx)
@@ -213,7 +213,7 @@ type Location struct {
 	Start  string `json:"start,omitempty"`  // the commit that its work is based on
 }
 
-// Checkout finds where a task, or the Commander of a mission, works.
+// Checkout finds where a task, or a mission's Commander, works.
 func Checkout(ctx context.Context, api server.API, id string) (Location, error) {
 	at := Location{ID: id}
 	var own *centurion.Checkout

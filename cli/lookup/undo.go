@@ -11,8 +11,8 @@ import (
 	"centurion/takeover"
 )
 
-// Undoable finds the mission whose work came last to the person's branch or files, else the latest with work on its own branch. A running
-// mission is not skipped: its error says how to stop it.
+// Undoable finds the mission whose work reached the person's branch or files last, else the latest with work on its own branch. A
+// running mission is not skipped: its error says how to stop it.
 func Undoable(ctx context.Context, api server.API, q takeover.UndoRequest) (m server.Mission, look takeover.UndoReport, err error) {
 	looks, err := undoLooks(ctx, api, q, func(a, b server.Mission) int {
 		return cmp.Or(reached(b).Compare(reached(a).Time), b.Started.Compare(a.Started.Time))
@@ -30,7 +30,7 @@ func Undoable(ctx context.Context, api server.API, q takeover.UndoRequest) (m se
 	return m, look, noneToUndo("no mission here has changes to revert", failed)
 }
 
-// reached is when work of a mission came to the person's branch or files last; zero if nothing has.
+// reached returns when a mission's work last reached the person's branch or files; zero if it has not.
 func reached(m server.Mission) centurion.Time {
 	switch {
 	case m.Merged != nil:
@@ -41,7 +41,7 @@ func reached(m server.Mission) centurion.Time {
 	return centurion.Time{}
 }
 
-// Redoable finds the mission with the latest undo that was not redone yet. Running missions are skipped.
+// Redoable finds the mission with the latest undo that has not been redone. Running missions are skipped.
 func Redoable(ctx context.Context, api server.API, q takeover.UndoRequest) (m server.Mission, look takeover.UndoReport, err error) {
 	looks, err := undoLooks(ctx, api, q, func(a, b server.Mission) int { return b.Started.Compare(a.Started.Time) })
 	if err != nil {
@@ -64,14 +64,14 @@ func Redoable(ctx context.Context, api server.API, q takeover.UndoRequest) (m se
 	return m, look, noneToUndo("no mission here has a reverted change", failed)
 }
 
-// undoLook is what an undo of a mission would do, or why it could not.
+// undoLook is what an undo of a mission would do, or why it cannot.
 type undoLook struct {
 	server.Mission
 	report takeover.UndoReport
 	err    error
 }
 
-// undoLooks looks at one mission after the other, in an order.
+// undoLooks tries one mission after the other, in the given order.
 func undoLooks(ctx context.Context, api server.API, q takeover.UndoRequest, order func(a, b server.Mission) int) (iter.Seq[undoLook], error) {
 	all, err := api.Missions(ctx)
 	slices.SortStableFunc(all, order)
@@ -86,7 +86,7 @@ func undoLooks(ctx context.Context, api server.API, q takeover.UndoRequest, orde
 	}, err
 }
 
-// noneToUndo is the error if no mission fits. A single mission's own error says more.
+// noneToUndo returns the error if no mission fits. A single mission's own error says more.
 func noneToUndo(msg string, failed []error) error {
 	if len(failed) == 1 {
 		return failed[0]
