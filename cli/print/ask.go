@@ -41,7 +41,7 @@ func Ask(w io.Writer, a store.Ask) error {
 	return err
 }
 
-// whatAlways says what the answer "always" would allow, and for whom; it is empty where that adds nothing.
+// whatAlways says what the answer "always" would allow, and for whom; it is empty if that adds nothing.
 func whatAlways(a store.Ask) string {
 	if a.Type != store.AskPermission || len(a.Always) == 0 {
 		return ""
@@ -58,7 +58,7 @@ func Approved(a store.Ask, found bool, how string) string {
 	return text.If(what == "", "approved once: there is nothing in it that could be allowed for always", "approved always: "+what+", until it ends")
 }
 
-// HowToAnswer names the commands that answer what waits.
+// HowToAnswer names the commands that answer the open asks.
 func HowToAnswer(all []store.Ask) string {
 	var how []string
 	for _, x := range []struct{ kind, say string }{

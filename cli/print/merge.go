@@ -1,4 +1,4 @@
-// Package print writes what commands found or did as text for a person. What a mission looks like is in package tui.
+// Package print writes the results of commands as text for a person. Package tui shows missions.
 package print
 
 import (
@@ -15,7 +15,7 @@ import (
 	"centurion/tui"
 )
 
-// Merged says what has become of a merge.
+// Merged reports the result of a merge.
 func Merged(w io.Writer, got takeover.MergeReport) error {
 	switch {
 	case got.Finished:
@@ -29,7 +29,7 @@ func Merged(w io.Writer, got takeover.MergeReport) error {
 	return err
 }
 
-// Merge shows what a merge changes, and what the proof of it is worth.
+// Merge shows what a merge changes, and what its proof is worth.
 func Merge(w io.Writer, got takeover.MergeReport, o tui.ShowOptions) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of mission %s onto %s: %s\n", centurion.Count(got.Commits, "commit"), got.Mission, text.Clean(where(got.Branch)), text.Clean(centurion.Clip(got.Goal, 80)))
@@ -58,7 +58,7 @@ func Merge(w io.Writer, got takeover.MergeReport, o tui.ShowOptions) error {
 	return err
 }
 
-// outsideLine names the files of a merge that their items were not given by the plan, each with its items; it is empty if there are none.
+// outsideLine names the files of a merge outside the plan's files for their items, each with its items; it is empty if there are none.
 func outsideLine(items []takeover.MergedItem) string {
 	by, of := map[string][]string{}, map[string]bool{}
 	for _, it := range items {
@@ -72,7 +72,7 @@ func outsideLine(items []takeover.MergedItem) string {
 	return text.When(len(of) > 0, "outside "+whose+" files: "+text.Clean(strings.Join(files, ", "))+"\n")
 }
 
-// proofWords says what the proof of an item is worth, and which review has passed where it is worth little.
+// proofWords says what the proof of an item is worth and, if that is little, which review has passed.
 func proofWords(it takeover.MergedItem) string {
 	words := string(it.Proof)
 	switch {
@@ -98,7 +98,7 @@ func where(branch string) string { return cmp.Or(branch, "the detached HEAD") }
 // commitName is a commit as people read it.
 func commitName(id string) string { return cmp.Or(id[:min(len(id), 10)], "nothing") }
 
-// Undo says what an undo has done.
+// Undo reports what an undo did.
 func Undo(w io.Writer, got takeover.UndoReport, o tui.ShowOptions) error {
 	if got.Refused != nil && got.After == "" {
 		return nil
@@ -134,7 +134,7 @@ func laterLine(got takeover.UndoReport) string {
 	return fmt.Sprintf("%s "+comes+": check that %s too: centurion undo %s", names, text.Clean(got.Item), whether, text.Clean(got.Later[n-1]))
 }
 
-// undoPlace says where something was taken back.
+// undoPlace says where something was undone.
 func undoPlace(got takeover.UndoReport) string {
 	switch {
 	case got.Person && got.After != "":

@@ -81,7 +81,7 @@ func State(s control.State) string {
 	return text.Dots(append(facts, text.When(s.Queued > 0, centurion.Count(s.Queued, "message")+" unread"))...)
 }
 
-// Sent says what becomes of a message.
+// Sent says what happens to a message.
 func Sent(got mail.Posted, queued bool) string {
 	who := fmt.Sprintf("%s (%s)", cmp.Or(got.Address, got.Task), text.Clean(got.Agent))
 	waits := got.State == centurion.TaskQueued || got.State == centurion.TaskWaiting
@@ -99,7 +99,7 @@ func Sent(got mail.Posted, queued bool) string {
 	return "sent to " + who
 }
 
-// compacts says what becomes of a wish for a shorter history.
+// compacts says what happens to a request for a shorter history.
 func compacts(got mail.Posted, who string) string {
 	switch {
 	case got.Short:
