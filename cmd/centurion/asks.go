@@ -40,7 +40,7 @@ func (v *view) answerAsk(ctx context.Context, id, answer string) error {
 // shownAnswer is how many bytes of an answer are said back.
 const shownAnswer = 200
 
-// whatNext says how the answer to a question comes to be read, where that does not happen by itself.
+// whatNext says how the answer to a question gets read if that does not happen by itself.
 func whatNext(ctx context.Context, api server.API, ask store.Ask, found bool) string {
 	if !found || ask.Type != store.AskQuestion || lookup.IsRead(ctx, api, ask.Mission) {
 		return ""
@@ -48,8 +48,8 @@ func whatNext(ctx context.Context, api server.API, ask store.Ask, found bool) st
 	return "; continue with: centurion resume " + ask.Mission
 }
 
-// reply answers an ask. A permission is waited for by a running host alone; a question can be answered without one, and so
-// is said of an ask that waits no more what became of it.
+// reply answers an ask. A permission needs a running host; a question can be answered without one. For an ask that no longer waits, the
+// error says what happened to it.
 func (v *view) reply(ctx context.Context, id, answer string) error {
 	if ask, found := lookup.Ask(ctx, v.API, id); found && ask.Type != store.AskQuestion {
 		return v.API.Answer(ctx, id, answer)
@@ -112,7 +112,7 @@ func denyCommand(c *cli) *cobra.Command {
 		"  centurion deny per_0199… --reason \"do not push\"", exactly(1, 1, "an id"),
 		func(ctx context.Context, v *view, args []string) error {
 			answer := lookup.Refusal(ctx, v.API, args[0], strings.TrimSpace(reason))
-			if slices.Contains([]string{"once", "always", "run", "yes"}, answer) { // a refusal, however it is worded
+			if slices.Contains([]string{"once", "always", "run", "yes"}, answer) { // a refusal, however worded
 				answer = "no: " + answer
 			}
 			ask, found := lookup.Ask(ctx, v.API, args[0])

@@ -17,7 +17,7 @@ import (
 	"centurion/tui"
 )
 
-// completeValues completes the values of a flag that takes one of a few. The flag must have been bound.
+// completeValues completes the values of a flag with fixed choices. The flag must have been bound.
 func completeValues(cmd *cobra.Command, flag string, values ...cobra.Completion) {
 	completeFlag(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -29,11 +29,11 @@ func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc
 	}
 }
 
-// finder finds what a word that a person types can become, from what a project holds.
+// finder finds completions of a typed word in a project.
 type finder func(cmd *cobra.Command, api server.API, args []string, typed string) ([]cobra.Completion, error)
 
-// complete completes a command's first arguments, at most so many, by what finders find. Where nothing can be read there is nothing to
-// complete; the command itself says why.
+// complete completes a command's first arguments, at most that many, using finders. If nothing can be read, there are no completions;
+// the command itself says why.
 func complete(c *cli, most int, finders ...finder) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
 		if len(args) < most {
@@ -60,7 +60,7 @@ func missions(cmd *cobra.Command, api server.API, _ []string, typed string) (fou
 	return found, err
 }
 
-// add adds a name with its description if it begins with what was typed.
+// add adds a name with its description if it starts with the typed text.
 func add(found []cobra.Completion, typed, name, what string) []cobra.Completion {
 	if name == "" || !strings.HasPrefix(name, typed) {
 		return found
@@ -85,7 +85,7 @@ func agentsOf(cmd *cobra.Command, api server.API, _ []string, typed string) ([]c
 	return addresses(sessions, tasks, typed), nil
 }
 
-// addresses lists whom a person can write to, by what they have typed of it.
+// addresses lists whom a person can write to, matching the typed text.
 func addresses(sessions []centurion.Session, tasks []server.Task, typed string) []cobra.Completion {
 	of := map[string]server.Task{}
 	var found []cobra.Completion
@@ -114,7 +114,7 @@ func addresses(sessions []centurion.Session, tasks []server.Task, typed string) 
 	return found
 }
 
-// items finds the items, and the ids of the tasks, of the mission in the first argument, else of the latest.
+// items finds the items and task ids of the mission in the first argument, else of the latest.
 func items(cmd *cobra.Command, api server.API, args []string, typed string) (found []cobra.Completion, err error) {
 	all, err := api.Tasks(cmd.Context(), first(args))
 	for _, t := range all {
@@ -127,7 +127,7 @@ func items(cmd *cobra.Command, api server.API, args []string, typed string) (fou
 	return found, err
 }
 
-// asks finds the ids of what waits, of the given types, and after one the choices of a question.
+// asks finds the ids of open asks of the given types, and after one the choices of a question.
 func asks(types ...string) finder {
 	return func(cmd *cobra.Command, api server.API, args []string, typed string) (found []cobra.Completion, err error) {
 		if len(args) == 1 {

@@ -55,7 +55,7 @@ func demoCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
-// maxSeed keeps seeds so short that a person can type one.
+// maxSeed keeps seeds short enough to type.
 const maxSeed = 999_999
 
 // sample is the mission of a demonstration, and how it is shown.
@@ -81,7 +81,7 @@ func (c *sample) run(ctx context.Context) error {
 	return errors.Join(err, s.Model.Close())
 }
 
-// report writes the report of the demonstration's mission beside its project and says where it lies.
+// report writes the report of the demonstration's mission next to its project and prints the path.
 func (c *sample) report(ctx context.Context, on demo.Stage) error {
 	v, err := on.Open(ctx, c.getenv)
 	if err != nil {
@@ -133,7 +133,7 @@ func demoHostCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
-// textOut is where a command that can also write JSON writes its text, nil with --format json.
+// textOut returns the text output of a command that can also write JSON, nil with --format json.
 func (c *sample) textOut() io.Writer {
 	if c.format == "json" {
 		return nil

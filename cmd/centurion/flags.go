@@ -14,7 +14,7 @@ import (
 	"centurion/config"
 )
 
-// runner runs a mission as the flags of run or resume say.
+// runner runs a mission according to the flags of run or resume.
 type runner struct {
 	*cli
 	f *runFlags
@@ -64,7 +64,7 @@ func (f *runFlags) bind(cmd *cobra.Command) {
 	fl.BoolVar(&f.requireProof, "require-proof", false, "exit with 4 without a passed check, proof or review")
 }
 
-// settle fills in what the configuration says and refuses what cannot be.
+// settle fills in the configured values and refuses invalid ones.
 func (f *runFlags) settle(own config.Own) error {
 	f.model = cmp.Or(f.model, own.Model)
 	f.format = cmp.Or(f.format, own.Format, "text")
@@ -80,7 +80,7 @@ func (f *runFlags) settle(own config.Own) error {
 	f.maxDuration = cmp.Or(f.maxDuration, own.MaxDuration)
 	f.maxRounds = cmp.Or(f.maxRounds, own.MaxRounds)
 	f.maxToolCalls = cmp.Or(f.maxToolCalls, own.MaxToolCalls)
-	if f.profile != agents.ProfileAssistant { // which knows no levels
+	if f.profile != agents.ProfileAssistant { // which has no levels
 		f.level = cmp.Or(f.level, own.Level)
 	}
 	f.yes, f.merge, f.detach = f.yes || own.Yes, f.merge || own.Merge, f.detach || own.Detach
@@ -126,7 +126,7 @@ func (f *runFlags) settle(own config.Own) error {
 	return nil
 }
 
-// sessionCap is a number of sessions at once. 0 is an error, not the default: with 0 nothing would ever run.
+// sessionCap is a number of simultaneous sessions. 0 is an error, not the default: nothing would ever run.
 type sessionCap int
 
 func (n *sessionCap) Set(s string) error {

@@ -32,8 +32,8 @@ type missionAPI interface {
 	Events(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error]
 }
 
-// follow shows a mission of this person until it stops, on whatever host, and sets the exit code. It pauses the mission when ctx ends or
-// the output is closed.
+// follow shows a mission of this person until it stops, on any host, and sets the exit code. It pauses the mission when ctx ends or the
+// output is closed.
 func (c *runner) follow(ctx context.Context, conn *host.Connection, id string, after int64) error {
 	var g guard.Group
 	shown := make(chan struct{})
@@ -85,7 +85,7 @@ func (c *runner) setExitCode(m centurion.Mission) {
 	fmt.Fprintf(c.err, "centurion: mission %s is %s: %s\nnext: %s\n", m.ID, m.Status, oneLine(m.Reason), next)
 }
 
-// answerFirst is what comes before the resume of a mission that is blocked on a question, as the reason of its end names it.
+// answerFirst returns what precedes the resume of a mission blocked on a question, according to its reason.
 func answerFirst(reason string) string {
 	if strings.HasSuffix(reason, "("+approval.AsksHint+")") {
 		return approval.AsksHint + ", then "
@@ -98,7 +98,7 @@ func answerFirst(reason string) string {
 	return ""
 }
 
-// draw draws a mission's events until its end. Keep says that this process takes the mission over when its host ends.
+// draw draws a mission's events until its end. keep means that this process takes the mission over when its host ends.
 func (c *runner) draw(ctx context.Context, api missionAPI, id string, after int64, keep bool) error {
 	q := server.EventQuery{After: after, Mission: id, Follow: true, Keep: keep}
 	if c.f.format == "json" {
@@ -155,7 +155,7 @@ func (c *runner) noteWaiting(ctx context.Context, api missionAPI, id string, aft
 	return w, nil
 }
 
-// missionExit is the exit code for how a mission stopped.
+// missionExit returns the exit code for a stopped mission.
 func missionExit(s centurion.MissionStatus, reason string) int {
 	switch paused := s == centurion.MissionPaused; {
 	case s == centurion.MissionCompleted, paused && reason == "planned":
@@ -172,7 +172,7 @@ func missionExit(s centurion.MissionStatus, reason string) int {
 	return exitFailed
 }
 
-// noteHost says if another process hosts the mission.
+// noteHost reports if another process hosts the mission.
 func (c *runner) noteHost(conn *host.Connection) {
 	if conn.Host() != nil {
 		return
@@ -182,7 +182,7 @@ func (c *runner) noteHost(conn *host.Connection) {
 	}
 }
 
-// watch watches a mission that another process runs, to its end. Ctrl-C ends the watching only.
+// watch watches a mission of another process to its end. Ctrl-C only ends the watching.
 func (c *runner) watch(ctx context.Context, v *view, m server.Mission) error {
 	c.f.format = cmp.Or(c.f.format, "text")
 	after := int64(0)
@@ -195,7 +195,7 @@ func (c *runner) watch(ctx context.Context, v *view, m server.Mission) error {
 	if err := c.draw(ctx, v.API, m.ID, after, false); err != nil {
 		return err
 	}
-	if ctx.Err() != nil { // this process was interrupted, the mission goes on
+	if ctx.Err() != nil { // this process was interrupted, the mission continues
 		c.code = exitInterrupted
 		return nil
 	}
@@ -206,7 +206,7 @@ func (c *runner) watch(ctx context.Context, v *view, m server.Mission) error {
 	return err
 }
 
-// printEnd prints how a mission ended that is not resumed.
+// printEnd prints the end of a mission that is not resumed.
 func (v *view) printEnd(ctx context.Context, m server.Mission) error {
 	v.code = missionExit(m.Status, m.Reason)
 	if v.json() {
@@ -238,7 +238,7 @@ func lastEnd(events iter.Seq2[centurion.Event, error]) iter.Seq2[centurion.Event
 	}
 }
 
-// commander is the first agent of a mission, to be written to and stopped from the live view.
+// commander is the first agent of a mission, which the live view can write to and stop.
 type commander struct {
 	api     missionAPI
 	mission string
@@ -273,7 +273,7 @@ func attachCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
-// attach is `centurion attach`. A mission that has stopped prints its end.
+// attach is `centurion attach`. For a stopped mission it prints the end.
 func (c *runner) attach(ctx context.Context, id string) error {
 	c.awaitHost(ctx, c.f.dir, id)
 	m, over, err := c.findResumable(ctx, id)

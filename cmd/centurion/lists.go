@@ -20,7 +20,7 @@ func modelsCommand(c *cli) *cobra.Command {
 		Context int              `json:"context"`
 		Output  int              `json:"output"`
 		Cost    *centurion.Price `json:"cost,omitempty"`  // USD for a million tokens
-		Takes   []string         `json:"takes,omitempty"` // which files
+		Takes   []string         `json:"takes,omitempty"` // file types
 		Source  string           `json:"source"`          // a file, or "built in"
 	}
 	return plainCommand("models", "List models with their prices and limits",
@@ -170,7 +170,7 @@ func (c *cli) configured(dir string) (*config.Config, error) {
 	return config.Load(config.Options{Dir: dir, Env: c.getenv})
 }
 
-// notices prints what a configuration has to say, once.
+// notices prints a configuration's notices, once.
 func (c *cli) notices(cfg *config.Config) {
 	for _, n := range cfg.Notices {
 		fmt.Fprintln(c.err, n)

@@ -1,5 +1,5 @@
-// Command centurion hosts coding-agent missions: give it a goal in a project directory, and a Commander plans it, hands
-// tasks to workers, and goes on until the work is proven done.
+// Command centurion hosts coding-agent missions: give it a goal in a project directory, and a Commander plans it, delegates tasks to
+// workers, and continues until the work is proven done.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"centurion/text"
 )
 
-// Version is what `centurion version` prints and what sessions are stamped with.
+// Version is printed by `centurion version` and recorded in sessions.
 const Version = "0.1.0"
 
 // The exit codes. Scripts rely on them.
@@ -48,8 +48,8 @@ func Main() int {
 	return c.run(ctx, os.Args[1:])
 }
 
-// exitFrom returns what ends the process at once and leaves the terminal as it was found: the live view has it in raw
-// mode and has hidden its cursor.
+// exitFrom returns a function that ends the process at once and restores the terminal, which the live view has in raw mode with a
+// hidden cursor.
 func exitFrom(in, out *os.File) func(code int) {
 	before, err := term.GetState(int(in.Fd()))
 	return func(code int) {
@@ -63,13 +63,13 @@ func exitFrom(in, out *os.File) func(code int) {
 	}
 }
 
-// forceTimeout is how long the program may take to stop after the second signal: commands of agents are killed, and the state of each mission
-// is recorded.
+// forceTimeout is how long the program may take to stop after the second signal: agents' commands are killed, and the state of each
+// mission is recorded.
 const forceTimeout = 3 * time.Second
 
-// interruptible returns a context that ends with [centurion.ErrShutdown] at the first signal. The second signal calls force. The program exits
-// as it is at the third, or [forceTimeout] after the second. The function interrupt acts like a signal, for a terminal in raw mode, which
-// reports Ctrl-C as a key.
+// interruptible returns a context that ends with [centurion.ErrShutdown] at the first signal. The second signal calls force. The
+// program exits at once at the third, or [forceTimeout] after the second. interrupt acts like a signal, for a terminal in raw mode,
+// which reports Ctrl-C as a key.
 func interruptible(parent context.Context, force func(), exit func(int)) (ctx context.Context, interrupt, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 3)
@@ -83,7 +83,7 @@ func interruptible(parent context.Context, force func(), exit func(int)) (ctx co
 	interrupt = func() {
 		select {
 		case signals <- os.Interrupt:
-		default: // three wait already: the process is about to exit
+		default: // three are waiting already: the process is about to exit
 		}
 	}
 	return ctx, interrupt, func() {
@@ -118,18 +118,18 @@ func handleSignals(signals <-chan os.Signal, done <-chan struct{}, end, force fu
 	}
 }
 
-// cli is the program with its surroundings, so that tests can run it.
+// cli is the program with its environment, so that tests can run it.
 type cli struct {
 	in        io.Reader
 	out       io.Writer
 	err       io.Writer
 	env       []string
-	interrupt func()          // what Ctrl-C does while the terminal is in raw mode
+	interrupt func()          // the effect of Ctrl-C in raw mode
 	force     context.Context // ends at the second signal; nil for never
-	code      int             // what a command that ran as asked exits with
+	code      int             // the exit code of a command that succeeded
 }
 
-// run executes one command line and returns the exit code. It is the only place where an error is shown.
+// run executes one command line and returns the exit code. Errors are shown only here.
 func (c *cli) run(ctx context.Context, args []string) int {
 	root := c.root()
 	root.SetArgs(args)
@@ -143,13 +143,13 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	return c.code
 }
 
-// fail prints what went wrong and why in one line, and what to do next in another.
+// fail prints what went wrong and why on one line, and what to do next on another.
 func (c *cli) fail(err error) {
 	fmt.Fprintf(c.err, "centurion: %s\n", oneLine(err.Error()))
 	fmt.Fprintf(c.err, "next: %s\n", oneLine(cmp.Or(centurion.HintOf(err), generalHint(err))))
 }
 
-// generalHint is the next step after an error that names none of its own.
+// generalHint is the next step for an error that names none.
 func generalHint(err error) string {
 	switch exitCode(err) {
 	case exitUsage:
@@ -160,8 +160,8 @@ func generalHint(err error) string {
 	return "see what was found on this machine with: centurion doctor"
 }
 
-// oneLine joins the lines of a message, as joined errors have them, and makes them harmless to look at. A line that ends as a sentence does
-// needs nothing between it and the next.
+// oneLine joins the lines of a message, such as joined errors, and makes them safe to show. After a line that ends like a sentence
+// there is no separator.
 func oneLine(s string) string {
 	out := ""
 	for _, l := range text.CleanLines(s) {
@@ -178,7 +178,7 @@ func oneLine(s string) string {
 	return out
 }
 
-// exitCode says what an error exits with.
+// exitCode returns an error's exit code.
 func exitCode(err error) int {
 	switch centurion.KindOf(err) {
 	case centurion.KindUsage, centurion.KindConfig, centurion.KindNotFound, centurion.KindConflict, centurion.KindPermission,
@@ -197,5 +197,5 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// note prints a message beside the output.
+// note prints a message to standard error.
 func (c *cli) note(text string) { fmt.Fprintln(c.err, "centurion: "+oneLine(text)) }

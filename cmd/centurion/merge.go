@@ -96,7 +96,7 @@ func (c *runner) afterMission(ctx context.Context, api server.Person, m centurio
 		return nil // there is nothing to merge, or it was merged meanwhile
 	case err != nil && !c.f.merge:
 		if !hinted {
-			fmt.Fprintf(c.err, "next: %s\n", merge) // whose error says what is wrong
+			fmt.Fprintf(c.err, "next: %s\n", merge) // its error says what is wrong
 		}
 		return nil
 	case err != nil:
@@ -104,7 +104,7 @@ func (c *runner) afterMission(ctx context.Context, api server.Person, m centurio
 	}
 	live := c.live() && c.f.format != "json"
 	w := c.out
-	if c.f.format == "json" { // whose lines are events and nothing else
+	if c.f.format == "json" { // its lines are events and nothing else
 		w = c.err
 	}
 	switch {
@@ -128,7 +128,7 @@ func (c *runner) afterMission(ctx context.Context, api server.Person, m centurio
 			return err
 		}
 	}
-	if got.Refused != nil && !c.f.merge { // the person said yes; the mission is complete all the same
+	if got.Refused != nil && !c.f.merge { // the person said yes; the mission is complete anyway
 		code := c.code
 		c.printRefusal(got.Refused)
 		c.code = code
@@ -137,7 +137,7 @@ func (c *runner) afterMission(ctx context.Context, api server.Person, m centurio
 	return c.merged(w, got)
 }
 
-// askMerge shows what a merge would change and asks whether it is to be done now.
+// askMerge shows what a merge would change and asks whether to do it now.
 func (c *runner) askMerge(ctx context.Context, api server.Person, got takeover.MergeReport) (bool, error) {
 	if err := print.Merge(c.out, got, c.showOptions()); err != nil {
 		return false, err
@@ -161,7 +161,7 @@ func (c *runner) askMerge(ctx context.Context, api server.Person, got takeover.M
 	}
 }
 
-// merged says what has become of a merge.
+// merged reports the result of a merge.
 func (c *cli) merged(w io.Writer, got takeover.MergeReport) error {
 	if got.Refused != nil {
 		c.printRefusal(got.Refused)
@@ -170,7 +170,7 @@ func (c *cli) merged(w io.Writer, got takeover.MergeReport) error {
 	return print.Merged(w, got)
 }
 
-// printRefusal says why nothing was touched, and what to do. A person has to act: the exit code says so.
+// printRefusal says why nothing was changed, and what to do. The exit code says that a person has to act.
 func (c *cli) printRefusal(r *takeover.Refusal) {
 	c.code = exitBlocked
 	fmt.Fprintf(c.err, "centurion: nothing was changed: %s\nnext: %s\n", oneLine(r.Why), oneLine(r.Next))
@@ -239,14 +239,14 @@ func (v *view) printChange(got takeover.Change, stat, names bool) error {
 		return nil
 	case stat:
 		return tui.Stat(v.out, got.Files, o)
-	case !v.live(): // byte for byte, for whoever applies it
+	case !v.live(): // byte for byte, to be applied
 		_, err := v.out.Write(got.Bytes())
 		return err
 	}
 	return tui.Patch(v.out, string(got.Bytes()), o)
 }
 
-// diffOf prints what a mission has changed, for a person who decides on its merge.
+// diffOf prints a mission's changes, for a person who decides on its merge.
 func (c *cli) diffOf(ctx context.Context, api server.Person, out io.Writer, mission string) error {
 	got, err := api.Diff(ctx, mission, takeover.DiffOptions{Patch: true})
 	if err != nil {

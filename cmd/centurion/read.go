@@ -159,8 +159,8 @@ func logsCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
-// withState adds the present state of a session or its task: as a field for scripts, as a line before the text for a person. A session that
-// has ended or not begun has none.
+// withState adds the current state of a session or its task: as a field for scripts, as a line before the text for a person. A session
+// that has ended or not started has none.
 func (v *view) withState(ctx context.Context, id string, object any) (any, error) {
 	s, err := v.API.State(ctx, id)
 	switch kind := centurion.KindOf(err); {
@@ -177,7 +177,7 @@ func (v *view) withState(ctx context.Context, id string, object any) (any, error
 	return object, err
 }
 
-// merged adds fields to an object as it is written in JSON.
+// merged adds fields to an object's JSON.
 func merged(object any, more map[string]any) (any, error) {
 	b, err := json.Marshal(object)
 	if err != nil {
@@ -221,7 +221,7 @@ func (c *cli) listOptions(ctx context.Context, api server.API, m server.Mission)
 	return o
 }
 
-// showDerived reads a mission's events once and shows what follows from them for one session: its steps, or its notices.
+// showDerived reads a mission's events once and shows what they imply for one session.
 func (v *view) showDerived(ctx context.Context, ofSteps bool, id string) error {
 	if _, _, err := lookup.Gather(ctx, v.API, id); err != nil { // its error describes a wrong id best
 		return err

@@ -78,7 +78,7 @@ func reportCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
-// formOf is the form that was asked for, or the one that the file's name says.
+// formOf returns the requested form, or the one implied by the file's name.
 func formOf(file, form string) (string, error) {
 	all := []string{formMarkdown, formHTML, formJSON}
 	switch {
@@ -107,7 +107,7 @@ func writeReport(w io.Writer, r *report.Report, form string) error {
 	return r.Markdown(w)
 }
 
-// reportOf makes the report of a mission.
+// reportOf creates the report of a mission.
 func reportOf(ctx context.Context, v *host.View, typed string) (*report.Report, error) {
 	d, err := recorded(ctx, v.API, typed)
 	if err == nil {
@@ -171,7 +171,7 @@ func planOf(ws *workspace.Workspace, path string) ([]report.PlanItem, []string, 
 	return slices.DeleteFunc(planItems(doc), func(it report.PlanItem) bool { return it.ID == "" }), doc.Checks(), doc
 }
 
-// reviewsOf finds the passed reviews that cover the items which tasks have worked on, or which the plan has.
+// reviewsOf finds the passed reviews that cover the items worked on by tasks, or those of the plan.
 func reviewsOf(doc *todo.Doc, d report.Data) map[string]report.Review {
 	var items []string
 	for _, it := range d.Items {

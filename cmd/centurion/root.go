@@ -14,7 +14,7 @@ import (
 	"centurion/text"
 )
 
-// getenv reads the environment that the program was given.
+// getenv reads the program's environment.
 func (c *cli) getenv(name string) string {
 	for _, kv := range slices.Backward(c.env) {
 		if v, ok := strings.CutPrefix(kv, name+"="); ok {
@@ -73,7 +73,7 @@ func (c *cli) root() *cobra.Command {
 	return root
 }
 
-// helpOfCommand makes `centurion help` refuse the name of no command.
+// helpOfCommand makes `centurion help` refuse unknown commands.
 func helpOfCommand(cmd *cobra.Command) {
 	cmd.Run = nil
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -90,7 +90,7 @@ func helpOfCommand(cmd *cobra.Command) {
 	}
 }
 
-// completionHelp gives the commands that write completion scripts examples, and an error for a shell that has none.
+// completionHelp adds examples to the commands that write completion scripts, and an error for an unsupported shell.
 func completionHelp(cmd *cobra.Command) {
 	cmd.Args = unknownCommand
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -103,7 +103,7 @@ func completionHelp(cmd *cobra.Command) {
 	}
 }
 
-// unknownCommand refuses a first word that is no command, with the nearest one.
+// unknownCommand refuses a first word that is no command, suggesting the nearest one.
 func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -120,10 +120,10 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	return e
 }
 
-// flagError turns cobra's words into ours, with the nearest flag.
+// flagError rewords cobra's errors, suggesting the nearest flag.
 func flagError(cmd *cobra.Command, err error) error {
 	e := &centurion.Error{Kind: centurion.KindUsage, Err: err, Hint: "see: " + cmd.CommandPath() + " --help"}
-	if cmd.HasAvailableSubCommands() && cmd.Flags().NArg() > 0 { // the flag belongs to a command that is misspelt
+	if cmd.HasAvailableSubCommands() && cmd.Flags().NArg() > 0 { // the flag belongs to a misspelt command
 		return unknownCommand(cmd, cmd.Flags().Args())
 	}
 	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
@@ -151,14 +151,14 @@ func flagError(cmd *cobra.Command, err error) error {
 	return e
 }
 
-// kindOfFlag says in words what a flag takes.
+// kindOfFlag describes a flag's value.
 func kindOfFlag(f *pflag.Flag) string {
 	kinds := map[string]string{"duration": "duration such as 90m or 1h30m", "float64": "number such as 2.5", "int": "whole number",
 		"int64": "whole number", (*sessionCap)(nil).Type(): "whole number of at least 1", "bool": "word: true or false"}
 	return cmp.Or(kinds[f.Value.Type()], f.Value.Type())
 }
 
-// exactly refuses a wrong number of arguments in the command's own words.
+// exactly refuses a wrong number of arguments, described by what.
 func exactly(lo, hi int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) >= lo && (hi < 0 || len(args) <= hi) {
@@ -169,7 +169,7 @@ func exactly(lo, hi int, what string) cobra.PositionalArgs {
 	}
 }
 
-// laterCommands belong to the product and are not there yet. They say so instead of being unknown.
+// laterCommands are planned commands. They say so instead of being unknown.
 var laterCommands = []struct{ use, short, step string }{
 	{"inbox [ADDRESS]", "Read an agent's messages", "messages between agents"},
 	{"serve", "Serve OpenCode's API", "the OpenCode server"},
@@ -184,7 +184,7 @@ func notYet(what, step string) error {
 		Hint: "see what there is with: centurion --help"}
 }
 
-// commandHabits are what commands of other tools are called here, below centurion or one of its commands.
+// commandHabits maps commands of other tools to ours, below centurion or one of its commands.
 func commandHabits(parent string) map[string]string {
 	const run, question = `run "GOAL"`, `run --profile assistant "QUESTION"`
 	if parent == "auth" {
@@ -203,7 +203,7 @@ func commandHabits(parent string) map[string]string {
 	}
 }
 
-// habitHint is the hint for a command name of another tool, or "".
+// habitHint returns the hint for a command name of another tool, or "".
 func habitHint(parent, word string) string {
 	to := commandHabits(parent)[word]
 	switch {
@@ -217,7 +217,7 @@ func habitHint(parent, word string) string {
 	return fmt.Sprintf("did you mean `centurion %s`?", to)
 }
 
-// flagHabits are what flags of other tools are called here, with a value where they have one.
+// flagHabits maps flags of other tools to ours, with a value if there is one.
 func flagHabits() map[string][2]string {
 	return map[string][2]string{
 		"yolo": {"ask", " allow"}, "dangerously-skip-permissions": {"ask", " allow"}, "dangerously-bypass-approvals-and-sandbox": {"ask", " allow"},
@@ -230,7 +230,7 @@ func flagHabits() map[string][2]string {
 	}
 }
 
-// habitOfFlag is the hint for a flag of another tool, or "".
+// habitOfFlag returns the hint for a flag of another tool, or "".
 func habitOfFlag(cmd *cobra.Command, flag string) string {
 	switch flag {
 	case "p", "print", "prompt", "e", "exec":

@@ -42,15 +42,15 @@ func rpcCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
-// frontEnd is a project as a front end drives it.
+// frontEnd is a project controlled by a front end.
 type frontEnd struct {
 	c    *cli
 	conn *host.Connection
 
-	given, settled runFlags // the flags as they were given, and with what the configuration says
+	given, settled runFlags // the flags as given, and with the configured values
 
-	mu      sync.Mutex // protects reconnecting, and what follows
-	started []string   // missions, to be paused when the front end goes
+	mu      sync.Mutex // protects reconnecting, and the fields below
+	started []string   // missions to pause when the front end leaves
 }
 
 func (c *cli) serveFrontEnd(ctx context.Context, f *runFlags, costSet bool) error {
@@ -87,7 +87,7 @@ func (c *cli) serveFrontEnd(ctx context.Context, f *runFlags, costSet bool) erro
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// begin starts a mission with what the front end asks for.
+// begin starts a mission with the front end's parameters.
 func (e *frontEnd) begin(ctx context.Context, p rpc.StartParams) (server.Mission, error) {
 	if p.Dir != "" {
 		if abs, err := filepath.Abs(p.Dir); err != nil || filepath.Clean(abs) != filepath.Clean(e.conn.Workspace.Dir()) {
@@ -121,7 +121,7 @@ func (e *frontEnd) begin(ctx context.Context, p rpc.StartParams) (server.Mission
 	return m, err
 }
 
-// follow yields events as long as ctx lasts, across hosts.
+// follow yields events until ctx ends, across hosts.
 func (e *frontEnd) follow(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		for {
@@ -146,7 +146,7 @@ func (e *frontEnd) follow(ctx context.Context, q server.EventQuery) iter.Seq2[ce
 	}
 }
 
-// reconnect connects to the project again, unless another follower already has since was was called.
+// reconnect connects to the project again, unless another follower already has since calling was.
 func (e *frontEnd) reconnect(ctx context.Context, was server.API) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -156,18 +156,18 @@ func (e *frontEnd) reconnect(ctx context.Context, was server.API) error {
 	return e.conn.ConnectOrOwn(ctx, host.NextTimeout)
 }
 
-// hostChanged reports whether the host that was asked is gone, and finds the next one. This process hosts until it ends.
+// hostChanged reports whether the called host is gone, and finds the next one. This process hosts until it ends.
 func (e *frontEnd) hostChanged(ctx context.Context, was server.API) (bool, error) {
 	if _, client := was.(*server.Client); !client {
 		return false, nil
 	}
 	if _, err := was.LastSeq(ctx); centurion.KindOf(err) != centurion.KindNetwork {
-		return false, nil // it was the turn that failed
+		return false, nil // the turn itself failed
 	}
 	return true, e.reconnect(ctx, was)
 }
 
-// wakeable makes a read from a file end when it is closed, where the system can.
+// wakeable makes closing a file end its reads, if the system can.
 func wakeable(in io.Reader) io.Reader {
 	file, ok := in.(*os.File)
 	if !ok {
@@ -188,7 +188,7 @@ func (w wakeableReader) Close() error {
 	return nil
 }
 
-// noClose is an output that its owner closes.
+// noClose is an output closed by its owner.
 type noClose struct{ io.Writer }
 
 func (noClose) Close() error { return nil }

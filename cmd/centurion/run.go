@@ -23,7 +23,7 @@ import (
 
 const (
 	defaultMaxCost = 10        // USD, without --max-cost
-	fallbackTokens = 5_000_000 // the cap for a model without a price
+	fallbackTokens = 5_000_000 // the limit for a model without a price
 )
 
 func runCommand(c *cli) *cobra.Command {
@@ -123,8 +123,8 @@ func (c *runner) startMission(ctx context.Context, text string) error {
 	})
 }
 
-// launch brings a mission to its end: it connects to the project's host or becomes it, starts or resumes the mission there, and follows it from
-// an event on. With --detach a background host gets the mission.
+// launch runs a mission to its end: it connects to the project's host or becomes it, starts or resumes the mission there, and follows
+// it from an event on. With --detach a background host gets the mission.
 func (c *runner) launch(ctx context.Context, conn *host.Connection, begin func() (m server.Mission, after int64, err error)) error {
 	if c.f.detach {
 		if err := conn.ConnectBackground(ctx); err != nil {
@@ -147,8 +147,8 @@ func (c *runner) launch(ctx context.Context, conn *host.Connection, begin func()
 	return c.follow(ctx, conn, m.ID, after)
 }
 
-// confirmDirectory asks before agents work on the home directory or a whole file system, which is rarely meant. Without a terminal it
-// refuses, unless sure.
+// confirmDirectory asks before agents work on the home directory or a whole file system, which is rarely intended. Without a terminal
+// it refuses, unless sure.
 func (c *runner) confirmDirectory(ctx context.Context, dir string, sure bool) error {
 	what := ""
 	switch home, err := filepath.EvalSymlinks(c.getenv("HOME")); {
@@ -192,14 +192,14 @@ func resumeCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
-// prepareResume prepares to go on with a mission, with its own caps and limits where the flags do not say otherwise. The caller
-// closes the connection's workspace.
+// prepareResume prepares to continue a mission, with its own limits unless the flags override them. The caller closes the connection's
+// workspace.
 func (c *runner) prepareResume(ctx context.Context, m server.Mission) (*host.Connection, centurion.MissionOptions, error) {
 	given := *c.f
 	c.f.modelKnown = c.f.model == "" && m.Model != ""
 	c.f.model, c.f.profile = cmp.Or(c.f.model, m.Model), cmp.Or(m.Options.Profile, agents.ProfileMission)
-	// The mission keeps its own caps unless a flag says otherwise. It also keeps an --ask that holds without a person; whether there is a
-	// person to ask depends on this run.
+	// The mission keeps its own limits unless a flag overrides them. It also keeps an --ask that works without a person; whether there
+	// is a person to ask depends on this run.
 	c.f.maxWorkers = cmp.Or(c.f.maxWorkers, m.Options.MaxWorkers)
 	c.f.maxPerAgent = cmp.Or(c.f.maxPerAgent, m.Options.MaxPerAgent)
 	conn, err := c.prepare(ctx)
@@ -217,14 +217,14 @@ func (c *runner) prepareResume(ctx context.Context, m server.Mission) (*host.Con
 	if err != nil {
 		return nil, opts, errors.Join(err, conn.Workspace.Close())
 	}
-	// The mission's own limits stay, also where the configuration has others.
+	// The mission's own limits take precedence over the configuration.
 	opts.MaxCost, opts.MaxTokens, opts.MaxRounds, opts.MaxDuration = given.maxCost, given.maxTokens, given.maxRounds, given.maxDuration.Milliseconds()
 	opts.Level = given.level
 	opts.MaxToolCalls = given.maxToolCalls
 	return conn, opts, nil
 }
 
-// noteOthers names the newest mission that can be resumed after it was said that the latest one has ended.
+// noteOthers names the newest resumable mission after the message that the latest one has ended.
 func (c *cli) noteOthers(ctx context.Context, api server.API) {
 	all, err := api.Missions(ctx)
 	if err != nil { // the output itself is complete
@@ -261,8 +261,8 @@ func (c *runner) resumeMission(ctx context.Context, id string) error {
 	})
 }
 
-// findResumable finds the mission that is to be resumed. It is over if there is nothing to resume: the end of a mission that has ended is printed,
-// and a mission that another process runs is watched to its end.
+// findResumable finds the mission to resume. It returns over if there is nothing to resume: it prints the end of an ended mission, and
+// watches a mission of another process to its end.
 func (c *runner) findResumable(ctx context.Context, id string) (m server.Mission, over bool, err error) {
 	err = c.open(ctx, c.f.viewFlags(), func(v *view) (err error) {
 		m, err = v.API.Mission(ctx, id)
@@ -275,7 +275,7 @@ func (c *runner) findResumable(ctx context.Context, id string) (m server.Mission
 			if id == "" && err == nil {
 				c.noteOthers(ctx, v.API)
 			}
-		case m.Status.Alive(): // of a project without a host it would be told as interrupted
+		case m.Status.Alive(): // without a host it would be reported as interrupted
 			if c.f.maxWorkers > 0 || c.f.maxPerAgent > 0 {
 				if _, err := v.API.Resume(ctx, m.ID, centurion.MissionOptions{MaxWorkers: c.f.maxWorkers, MaxPerAgent: c.f.maxPerAgent}); err != nil {
 					return err

@@ -65,7 +65,7 @@ func sendCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
-// message is a text to an agent, and how its answer is shown.
+// message is a text to an agent, and how to show the answer.
 type message struct {
 	*cli
 	f    *readFlags
@@ -85,7 +85,7 @@ func (c *cli) readMessage(args []string) (string, error) {
 	return strings.TrimRight(string(b), "\r\n"), nil
 }
 
-// send is `centurion send`. While one host takes over from another it is tried again, under the same id.
+// send is `centurion send`. It retries under the same id while one host takes over from another.
 func (c *message) send(ctx context.Context) error {
 	c.post.ID = centurion.NewID(centurion.PrefixDelivery)
 	var got mail.Posted
@@ -111,7 +111,7 @@ func (c *message) retryAcrossHosts(ctx context.Context, ask func(api server.API)
 			return v.AsHost(ctx, func(api server.API) error {
 				begun := time.Now()
 				err := ask(api)
-				start = start.Add(time.Since(begun)) // how long a host works on it is no part of the wait for one
+				start = start.Add(time.Since(begun)) // the host's working time does not count as waiting for one
 				return err
 			})
 		})
@@ -124,8 +124,8 @@ func (c *message) retryAcrossHosts(ctx context.Context, ask func(api server.API)
 	}
 }
 
-// prompt is `centurion send --wait`: it prints the answer of the turn that answers. While one host takes over from another
-// it is tried again, under the same id.
+// prompt is `centurion send --wait`: it prints the answer of the turn that answers. It retries under the same id while one host takes
+// over from another.
 func (c *message) prompt(ctx context.Context) error {
 	c.post.ID = centurion.NewID(centurion.PrefixDelivery)
 	var got mail.Reply
@@ -152,7 +152,7 @@ func (c *message) prompt(ctx context.Context) error {
 	return c.printResult(c.f.format, got, strings.Join(text.CleanLines(got.Text), "\n"))
 }
 
-// resumesHere finds the run of the profile assistant that this process has to resume for a message, because no process hosts its project.
+// resumesHere finds the run of the profile assistant that this process must resume for a message, because no process hosts its project.
 func (c *message) resumesHere(ctx context.Context, api server.API) (m server.Mission, goesOn bool, err error) {
 	if _, idle := api.(*server.Local); !idle {
 		return m, false, nil
@@ -174,8 +174,8 @@ func (c *message) resumesHere(ctx context.Context, api server.API) (m server.Mis
 	return m, err == nil && mail.GoesOn(centurion.Mission{Status: m.Status, Reason: m.Reason, Options: m.Options}), err
 }
 
-// promptHere hosts a run until it has answered a message. Ctrl-C pauses it. What cannot be answered is refused before the
-// message is stored.
+// promptHere hosts a run until it has answered a message. Ctrl-C pauses it. Impossible requests are refused before the message is
+// stored.
 func (c *message) promptHere(ctx context.Context, m server.Mission) (got mail.Reply, err error) {
 	conn, opts, err := (&runner{c.cli, &runFlags{dir: c.f.dir, format: "json"}}).prepareResume(ctx, m) // no person can be asked
 	if err != nil {
@@ -206,7 +206,7 @@ func (c *message) promptHere(ctx context.Context, m server.Mission) (got mail.Re
 		conn.Pause(m.ID)
 	}
 	say := conn.Note
-	conn.Note = func(text string) { // its run is only just ending
+	conn.Note = func(text string) { // its run is just ending
 		if !strings.Contains(text, m.ID) {
 			say(text)
 		}
@@ -250,7 +250,7 @@ func fileFlag(cmd *cobra.Command, paths *[]string) {
 	cmd.Flags().StringArrayVarP(paths, "file", "f", nil, "attach a text, image or PDF; repeatable")
 }
 
-// attach puts the files of `centurion send` into a message.
+// attach adds the files of `centurion send` to a message.
 func (c *message) attach(paths []string) error {
 	if len(paths) == 0 {
 		return nil
@@ -265,8 +265,8 @@ func (c *message) attach(paths []string) error {
 	return err
 }
 
-// noteUntakenFiles says that the receiver's model takes no files of this kind and is told of them in words. If the model is unknown it says
-// nothing.
+// noteUntakenFiles reports that the receiver's model does not accept such files and only gets a description. It says nothing if the
+// model is unknown.
 func (c *message) noteUntakenFiles(ctx context.Context, got mail.Posted) {
 	if len(c.post.Files) == 0 || got.Session == "" {
 		return

@@ -99,7 +99,7 @@ type serviceStatus struct {
 	Installed bool             `json:"installed"`
 	File      string           `json:"file"`
 	Running   bool             `json:"running"`
-	Missions  []server.Mission `json:"missions"` // that it would bring back
+	Missions  []server.Mission `json:"missions"` // that it would resume
 }
 
 func serviceStatusCommand(c *cli) *cobra.Command {
@@ -147,7 +147,7 @@ func (c *services) status(ctx context.Context, format string) error {
 	return c.printWithDirectories(s.Missions)
 }
 
-// warn notes what would keep the service from resuming missions.
+// warn reports what would keep the service from resuming missions.
 func (c *services) warn(ctx context.Context) {
 	if runtime.GOOS == "linux" && !service.Lingers(ctx) {
 		c.note("until you log in after a reboot, nothing of yours is started; to change that: loginctl enable-linger")
@@ -173,7 +173,7 @@ func (c *services) warn(ctx context.Context) {
 	}
 }
 
-// told is an error in one harmless line.
+// told returns an error as one safe line.
 func told(err error) string { return strings.TrimRight(oneLine(err.Error()), ".") }
 
 func (c *services) installWith(ctx context.Context, u *service.Supervisor) error {

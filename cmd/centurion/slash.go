@@ -25,7 +25,7 @@ import (
 	"centurion/workspace"
 )
 
-// slashCommand is a word of the program's own that a goal may begin with.
+// slashCommand is a built-in command that a goal may start with.
 type slashCommand struct {
 	name, args, short string
 	do                func(c *runner, ctx context.Context, args []string) error // nil: it starts a mission
@@ -56,7 +56,7 @@ func slashCommands() []slashCommand {
 	}
 }
 
-// dispatch runs a command of the program with the flags of run that it has as well.
+// dispatch runs a command of the program, passing on the run flags that it shares.
 func (c *runner) dispatch(ctx context.Context, args []string) error {
 	for _, o := range [][2]string{{"--dir", c.f.dir}, {"--format", c.f.format}} {
 		if o[1] != "" {
@@ -68,7 +68,7 @@ func (c *runner) dispatch(ctx context.Context, args []string) error {
 	return root.ExecuteContext(ctx)
 }
 
-// viewFlags is what the commands that only look at a project take of run's flags.
+// viewFlags are the run flags shared with the commands that only read a project.
 func (f *runFlags) viewFlags() *readFlags {
 	return &readFlags{dir: f.dir, format: cmp.Or(f.format, "text")}
 }
@@ -95,7 +95,7 @@ func (c *runner) status(ctx context.Context, args []string) error {
 			return err
 		}
 		o := c.listOptions(ctx, v.API, m)
-		o.Most = toast.MaxLines // the others are counted; the whole list is `centurion tasks`
+		o.Most = toast.MaxLines // the others are counted; `centurion tasks` lists all
 		return tui.Tasks(c.out, lookup.Tasks(tasks), o)
 	})
 	if _, none := errors.AsType[host.NoMissionError](err); none && how.format == "text" {
@@ -123,8 +123,8 @@ func (c *runner) cancelLatest(ctx context.Context, args []string) error {
 type request struct {
 	goal     string
 	planOnly bool
-	subAgent bool // the command is to be carried out by a sub-agent
-	done     bool // it was no goal but a command that has been carried out
+	subAgent bool // a sub-agent is to carry out the command
+	done     bool // it was a command that has been carried out
 }
 
 // splitSlash splits a text that begins with a slash into its first word, without the slash, and the rest.
@@ -137,8 +137,8 @@ func splitSlash(text string) (word, rest string, ok bool) {
 	return text[:end], strings.TrimSpace(text[end:]), ok
 }
 
-// readRequest carries out what a goal's first word says: nothing, one of the program's own commands, or one of the person's or
-// the project's, whose text then is the goal.
+// readRequest evaluates a goal's first word: nothing, a built-in command, or one of the person's or the project's, whose text becomes
+// the goal.
 func (c *runner) readRequest(ctx context.Context, text string) (request, error) {
 	word, rest, ok := splitSlash(text)
 	if !ok {
@@ -174,7 +174,7 @@ func (c *runner) readRequest(ctx context.Context, text string) (request, error) 
 	return c.expandCommand(ctx, ws, cfg, cmd, rest)
 }
 
-// unknownSlash is the error for a word that no command has.
+// unknownSlash returns the error for an unknown command.
 func unknownSlash(word string, cfg *config.Config) error {
 	names := text.Each(slashCommands(), func(s slashCommand) string { return "/" + s.name })
 	for _, n := range slices.Sorted(maps.Keys(cfg.Commands)) {
@@ -185,8 +185,7 @@ func unknownSlash(word string, cfg *config.Config) error {
 		Hint: text.If(near != "", "did you mean "+near+"?", "a goal that begins with a slash is given with: centurion run \"/task GOAL\"")}
 }
 
-// expandCommand makes the goal of a command of the person's or the project's, and sets the agent and the model that it names
-// where no flag does.
+// expandCommand builds the goal from a command of the person's or the project's, and sets its agent and model unless flags do.
 func (c *runner) expandCommand(ctx context.Context, ws *workspace.Workspace, cfg *config.Config, cmd config.Command, args string) (request, error) {
 	profile := cmp.Or(c.f.profile, cfg.Own.Profile)
 	cast, err := cfg.Cast(profile)

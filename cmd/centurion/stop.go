@@ -53,11 +53,11 @@ func afterStop(ctx context.Context, api server.API, id string) string {
 	return "; its mission is paused; continue with: centurion resume " + s.Mission
 }
 
-// stopAction is a command that ends something of an agent.
+// stopAction is a command that stops something of an agent.
 type stopAction struct {
 	over func(ctx context.Context, api server.API, id string) string // the message if there is nothing to end, else ""
 	do   func(ctx context.Context, api server.API, id, reason string) error
-	// done is the message for it. It is asked before: the host may end with its mission.
+	// done is the message afterwards. It is computed before: the host may end with its mission.
 	done func(ctx context.Context, api server.API, typed, id string) string
 }
 
@@ -76,7 +76,7 @@ func afterAbort(ctx context.Context, api server.API, typed, id string) string {
 		return "; its mission pauses; continue with: " + resume
 	}
 	to := id
-	if strings.Contains(typed, "/") { // which means the same for send
+	if strings.Contains(typed, "/") { // which send understands too
 		to = typed
 	}
 	return fmt.Sprintf("; it is idle; continue with: centurion send %s \"TEXT\"  or: %s", to, resume)

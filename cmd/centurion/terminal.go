@@ -20,7 +20,7 @@ import (
 	"centurion/guard"
 )
 
-// secret reads a line without showing it on a terminal, or from a pipe. On a terminal Ctrl-C, Ctrl-D and the end of ctx end it.
+// secret reads a line without echo from a terminal, or from a pipe. On a terminal Ctrl-C, Ctrl-D and the end of ctx end it.
 func (c *cli) secret(ctx context.Context, prompt string) (string, error) {
 	const hint = "type or paste the key, or pipe it: printenv MY_KEY | centurion auth login PROVIDER"
 	f, ok := c.in.(*os.File)
@@ -70,7 +70,7 @@ func (c *cli) secret(ctx context.Context, prompt string) (string, error) {
 
 const ctrlC, ctrlD = 0x03, 0x04
 
-// passwordReader are the keys of a person at a terminal in raw mode, up to the one that ends their input.
+// passwordReader reads the keys of a person at a terminal in raw mode, up to the one that ends the input.
 type passwordReader struct {
 	io.Reader
 	end byte
@@ -85,15 +85,15 @@ func (t *passwordReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// outlet is a standard output that is no terminal. When its reader has gone, as in `centurion run GOAL | head`, it interrupts the program:
-// no one sees the work and its cost any more.
+// outlet is a standard output that is no terminal. When its reader is gone, as in `centurion run GOAL | head`, it interrupts the
+// program: no one sees the work and its cost any more.
 type outlet struct {
 	to        io.Writer
 	interrupt func()
-	gone      atomic.Bool // its reader has gone away
+	gone      atomic.Bool // its reader is gone
 }
 
-// Write writes to the reader. Its first failure because there is none interrupts the program.
+// Write writes to the reader. Its first failure without a reader interrupts the program.
 func (o *outlet) Write(b []byte) (int, error) {
 	n, err := o.to.Write(b)
 	if errors.Is(err, syscall.EPIPE) && !o.gone.Swap(true) {
@@ -102,17 +102,17 @@ func (o *outlet) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// standardOutput returns where the program writes. Without a reader, writes then fail with an error; otherwise the system would kill the
-// program in the middle of its work. The signal is caught, not ignored: children would inherit that.
+// standardOutput returns the program's output. Without a reader, writes fail with an error; otherwise the system would kill the program
+// in the middle of its work. The signal is caught, not ignored: children would inherit that.
 func standardOutput(f *os.File, interrupt func()) io.Writer {
 	if term.IsTerminal(int(f.Fd())) {
-		return f // which is hung up with a signal of its own
+		return f // a hangup has its own signal
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return &outlet{to: f, interrupt: interrupt}
 }
 
-// outputClosed reports whether the reader of standard output has gone away.
+// outputClosed reports whether the reader of standard output is gone.
 func (c *cli) outputClosed() bool {
 	o, ok := c.out.(*outlet)
 	return ok && o.gone.Load()
@@ -123,7 +123,7 @@ func (c *cli) isOutputClosed(err error) bool {
 	return c.outputClosed() && (errors.Is(err, syscall.EPIPE) || errors.Is(err, centurion.ErrShutdown))
 }
 
-// sameOutput reports whether standard output and standard error go to the same place, where nothing should stand twice.
+// sameOutput reports whether standard output and standard error go to the same place, where nothing should appear twice.
 func (c *cli) sameOutput() bool {
 	to := c.out
 	if o, ok := to.(*outlet); ok {

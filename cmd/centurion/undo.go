@@ -76,7 +76,7 @@ func (v *view) undoLatest(ctx context.Context, api server.API, q takeover.UndoRe
 		what += " the merge of"
 	}
 	live := v.live() && !v.json()
-	if !live || q.Drop || q.DryRun || look.Dropped || look.Refused != nil { // else it is asked for here, or further on
+	if !live || q.Drop || q.DryRun || look.Dropped || look.Refused != nil { // otherwise it is asked here, or later
 		v.note(what + " " + name)
 		return v.undo(ctx, api, m.ID, q)
 	}
@@ -90,7 +90,7 @@ func (v *view) undoLatest(ctx context.Context, api server.API, q takeover.UndoRe
 	return v.undo(ctx, api, m.ID, q)
 }
 
-// undo takes something back, after a question where that is due.
+// undo undoes something, asking first if necessary.
 func (v *view) undo(ctx context.Context, api server.Person, id string, q takeover.UndoRequest) error {
 	live := v.live() && !v.json()
 	if live && !q.Drop && !q.DryRun {

@@ -17,7 +17,7 @@ import (
 	"centurion/tui"
 )
 
-// view is a project that a command looks at, and how it shows what it finds.
+// view is a project that a command reads, and how it shows the results.
 type view struct {
 	*cli
 	*host.View
@@ -26,7 +26,7 @@ type view struct {
 
 func (v *view) json() bool { return v.format == "json" }
 
-// readFlags are the flags of the commands that look at a project.
+// readFlags are the flags of the commands that read a project.
 type readFlags struct{ dir, format string }
 
 func (f *readFlags) bind(cmd *cobra.Command) {
@@ -84,8 +84,8 @@ func projectCommand(c *cli, use, short, long, example string, args cobra.Positio
 	return cmd
 }
 
-// readCommand makes a command that changes nothing, and prints nothing before it knows everything. If the host ends while it is asked, the
-// command looks once more: at the next host, or at the store.
+// readCommand creates a command that changes nothing, and prints nothing before it knows everything. If the host ends meanwhile, the
+// command retries: with the next host, or the store.
 func readCommand(c *cli, use, short, long, example string, args cobra.PositionalArgs, do action) *cobra.Command {
 	cmd := projectCommand(c, use, short, long, example, args, do)
 	look := cmd.RunE
@@ -99,7 +99,7 @@ func readCommand(c *cli, use, short, long, example string, args cobra.Positional
 	return cmd
 }
 
-// listCommand makes a command that lists things. Where no mission has run yet it prints none, which is no error.
+// listCommand creates a command that lists things. If no mission has run yet it prints none, which is no error.
 func listCommand(c *cli, use, short, long, example string, args cobra.PositionalArgs, none string, do action) *cobra.Command {
 	cmd := readCommand(c, use, short, long, example, args, do)
 	list := cmd.RunE
@@ -119,7 +119,7 @@ func listCommand(c *cli, use, short, long, example string, args cobra.Positional
 	return cmd
 }
 
-// plainCommand makes a command that needs no state of a project.
+// plainCommand creates a command that needs no project state.
 func plainCommand(use, short, long, example string, do func(ctx context.Context, f *readFlags) error) *cobra.Command {
 	f := &readFlags{}
 	cmd := &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: exactly(0, 0, "no arguments"),
@@ -144,7 +144,7 @@ func first(args []string) string {
 	return args[0]
 }
 
-// printResult prints an object as JSON, or for a person a text.
+// printResult prints an object as JSON, or a text for a person.
 func (c *cli) printResult(format string, object any, text string) error {
 	if format == "json" {
 		return writeJSON(c.out, object)
@@ -152,10 +152,10 @@ func (c *cli) printResult(format string, object any, text string) error {
 	return c.say(nil, text)
 }
 
-// printRows prints rows as JSON, or for a person the lines of each.
+// printRows prints rows as JSON, or each one's lines for a person.
 func printRows[T any](c *cli, format string, rows []T, lines func(T) string) error {
 	if format == "json" {
-		return writeJSON(c.out, append([]T{}, rows...)) // of none an empty list
+		return writeJSON(c.out, append([]T{}, rows...)) // an empty list for none
 	}
 	_, err := io.WriteString(c.out, strings.Join(text.Each(rows, lines), ""))
 	return err
@@ -181,7 +181,7 @@ func (c *cli) say(err error, done string) error {
 	return err
 }
 
-// live reports whether a person sits at a terminal that can be redrawn.
+// live reports whether a person is at a terminal that can be redrawn.
 func (c *cli) live() bool { return tui.CanLive(c.in, c.out, c.env) }
 
 // choose asks the person to press one of a few keys, and returns it.
