@@ -7,19 +7,19 @@ import (
 	"centurion/event"
 )
 
-// aim decides when a host is killed. The kills are spread over the mission, and none of them waits for a quiet moment.
+// aim decides when a host is killed. The kills are spread over the mission, and none waits for a quiet moment.
 type aim struct {
-	from  int // the score from which on it is time; below zero: never
-	last  int // the score from which on nothing else is waited for
+	from  int // the score at which it may fire; negative: never
+	last  int // the score at which it waits for nothing else
 	how   int
 	wait  time.Duration
 	armed bool
-	due   time.Duration // from the moment that it was armed
+	due   time.Duration // since it was armed
 	fired bool          // the host is being killed
 	timer *time.Timer
 }
 
-// How a moment is chosen once it is time.
+// How a moment is chosen once it may fire.
 const (
 	afterWhile  = iota // after a random time
 	atOnce             // with the next line
@@ -28,18 +28,17 @@ const (
 	ways
 )
 
-// late is the part of the mission, in percent, at which the kills that are left come at once: what is still to be done
-// then is the last review.
+// late is the part of the mission, in percent, after which the remaining kills come at once: only the last review is left then.
 const late = 88
 
-// The times of an aim. A command of this demonstration takes some 50 ms.
+// The times of an aim. A command of this demonstration takes about 50 ms.
 const (
 	maxWhile   = 700 * time.Millisecond
 	maxInto    = 20 * time.Millisecond
 	maxCommand = 1500 * time.Millisecond // how long a kill waits for a shell command to hit
 )
 
-// aim aims at the next kill. The same random numbers are used up whatever the way, so that a seed means the same moments.
+// aim aims the next kill. Every way uses the same number of random values, so that a seed means the same moments.
 func (k *killing) aim() *aim {
 	a := &aim{from: -1, last: Whole * late / 100}
 	a.arm()
@@ -48,7 +47,7 @@ func (k *killing) aim() *aim {
 		return a
 	}
 	a.from = int((float64(k.done) + jitter) * float64(a.last) / float64(k.Kills))
-	a.how = how // whileBack, which leaves no time to get on, is the rarest
+	a.how = how // whileBack, which leaves no time for progress, is the rarest
 	if a.how == whileBack && k.done == 0 {
 		a.how = atOnce
 	}
@@ -61,12 +60,12 @@ func (k *killing) aim() *aim {
 		a.wait /= 10
 	}
 	if a.how != whileBack {
-		a.from = min(max(a.from, k.score+1), a.last) // something gets done between two kills
+		a.from = min(max(a.from, k.score+1), a.last) // some progress between two kills
 	}
 	return a
 }
 
-// see looks at what happens, and sets the moment when the time has come.
+// see processes an event, and sets the moment once it may fire.
 func (a *aim) see(e centurion.Event, score int) {
 	if a.from < 0 || a.fired || score < a.from && a.how != whileBack {
 		return
@@ -81,7 +80,7 @@ func (a *aim) see(e centurion.Event, score int) {
 		a.set(0)
 	case a.how == intoCommand && command:
 		a.set(a.wait)
-		a.how = afterWhile // it is hit
+		a.how = afterWhile // it hit
 	case a.armed:
 	case a.how == intoCommand:
 		a.set(maxCommand)
@@ -98,7 +97,7 @@ func (a *aim) set(d time.Duration) {
 	a.timer.Reset(d)
 }
 
-// arm makes the timer, which is not running.
+// arm creates the timer, stopped.
 func (a *aim) arm() {
 	a.timer = time.NewTimer(time.Hour)
 	a.timer.Stop()

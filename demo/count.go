@@ -12,33 +12,31 @@ import (
 	"centurion/event"
 )
 
-// Evidence is what a demonstration that was killed has left, and what it had told before. All of it is read after the
-// last host has ended.
+// Evidence is what a killed demonstration has left, and what it had reported before. All of it is read after the last host has ended.
 type Evidence struct {
-	Told    []centurion.Event // every whole line with a sequence number that any of the hosts wrote
+	Told    []centurion.Event // every complete line with a sequence number that any host wrote
 	Journal []centurion.Event // of the state file, in order
 	Tasks   []centurion.Task
 	Calls   []centurion.Part // every tool call of every conversation
-	Ticked  map[string]bool  // the items of the plan, and whether they are ticked as done
+	Ticked  map[string]bool  // the items of the plan, and whether they are ticked
 	Exists  func(file string) bool
-	Changes string // the files in changes/, to one of which every piece of work adds its line
+	Changes string // the files in changes/, where every piece of work adds a line
 }
 
-// Verdict is what was found. Each entry says in words what was lost or done twice; none of both is what must be.
+// Verdict lists in words what was lost or done twice. Both must be empty.
 type Verdict struct {
 	Lost, Twice []string
 }
 
-// ledger says for each item how its line in changes/ begins.
+// ledger maps each item to the start of its line in changes/.
 var ledger = map[string]string{"T1": "lengths", "T2": "weights", "T3": "temperatures", "T4": "documents", "T5": "command"}
 
-// Interrupted is what a call is answered with whose outcome a restart has lost: it may have run.
+// Interrupted is the answer to a call whose outcome a restart has lost: it may have run.
 const Interrupted = "interrupted by a restart"
 
-// Judge compares what was told with what is there. Lost is a line that the journal does not hold as it was told, and
-// work that was told as done whose mark, file or line in changes/ is missing. Done twice is a task that has ended or was
-// delivered twice, two tasks made by one call, and a line in changes/ for which there is neither a first call nor one that
-// was answered as interrupted.
+// Judge compares what was reported with what is there. Lost means a line that differs from the journal, or work reported as done whose
+// mark, file or line in changes/ is missing. Done twice means a task that ended or was delivered twice, two tasks made by one call, or
+// a line in changes/ without a first call or one answered as interrupted.
 func Judge(e Evidence) Verdict {
 	var v Verdict
 	v.told(e)
@@ -54,7 +52,7 @@ func (v *Verdict) repeat(format string, a ...any) {
 	v.Twice = append(v.Twice, fmt.Sprintf(format, a...))
 }
 
-// told looks for every line in the journal.
+// told looks up every line in the journal.
 func (v *Verdict) told(e Evidence) {
 	rows := make(map[int64]centurion.Event, len(e.Journal))
 	for _, r := range e.Journal {
@@ -71,13 +69,13 @@ func (v *Verdict) told(e Evidence) {
 	}
 }
 
-// same reports whether two texts are the same JSON: characters may be written in more than one way.
+// same reports whether two texts are the same JSON, in spite of different escapes.
 func same(a, b json.RawMessage) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// work looks for what the tasks have made that were told as completed.
+// work looks for the results of the tasks reported as completed.
 func (v *Verdict) work(e Evidence) {
 	tasks := map[string]centurion.Task{}
 	for _, t := range e.Tasks {
@@ -145,7 +143,7 @@ func (v *Verdict) repeated(e Evidence) {
 	slices.Sort(v.Twice)
 }
 
-// lines counts the lines in changes/. A call that was answered as interrupted may have written one: its agent was told so.
+// lines counts the lines in changes/. A call answered as interrupted may have written one, and its agent knows that.
 func (v *Verdict) lines(e Evidence) {
 	for _, item := range slices.Sorted(maps.Keys(ledger)) {
 		word := ledger[item]
@@ -162,7 +160,7 @@ func (v *Verdict) lines(e Evidence) {
 	}
 }
 
-// count counts the lines that begin with a word and a colon.
+// count counts the lines that start with a word and a colon.
 func count(text, word string) (n int) {
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, word+":") {
@@ -172,14 +170,13 @@ func count(text, word string) (n int) {
 	return n
 }
 
-// Score counts an event towards how far a mission has come: work that is not done again after a kill. It is what the
-// kills are spread over.
+// Score returns how much an event advances a mission: work that is not repeated after a kill. The kills are spread over it.
 func Score(e centurion.Event) int {
 	switch e.Type {
 	case centurion.EventTaskCompleted:
 		return 1
 	case centurion.EventToolCompleted:
-		// Tasks are handed out all at once, which is one step and not eight.
+		// Tasks are delegated all at once, which is one step, not eight.
 		if d, err := event.Decode[event.ToolData](e); err == nil && d.Error == "" && d.Tool != "delegate_task" {
 			return 1
 		}
@@ -187,5 +184,5 @@ func Score(e centurion.Event) int {
 	return 0
 }
 
-// Whole is the score of the mission when nothing interrupts it.
+// Whole is the score of an uninterrupted mission.
 const Whole = 43

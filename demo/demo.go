@@ -1,5 +1,5 @@
-// Package demo holds the sample project of `centurion demo` and the scenario of its scripted model. It runs nothing: the
-// program runs it as it runs every other mission.
+// Package demo holds the sample project of `centurion demo` and the scenario of its scripted model. It runs nothing: the program runs
+// it like any other mission.
 package demo
 
 import (
@@ -12,7 +12,7 @@ import (
 	"centurion/provider/scripted"
 )
 
-// Goal is what the mission is asked to do.
+// Goal is the mission's goal.
 const Goal = "Make pocket do what its README promises: convert lengths, weights and temperatures"
 
 var pauses = regexp.MustCompile(`(?m)^    delay: .*\n`)
@@ -29,8 +29,7 @@ func Unpack(dir string) error {
 	return os.CopyFS(filepath.Clean(dir), sample)
 }
 
-// Scenario returns what the scripted model answers. In a hurry it does not pause to think, which it does for whoever
-// watches.
+// Scenario returns the scripted model's answers. In a hurry it omits the pauses for thinking, which are for spectators.
 func Scenario(hurry bool) (*scripted.Scenario, error) {
 	b, err := files.ReadFile("scenario.yaml")
 	if err != nil {

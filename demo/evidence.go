@@ -14,8 +14,7 @@ import (
 // journalPage is how many rows of the journal are read at once.
 const journalPage = 500
 
-// Gather reads what the demonstration has left in its state file and in its project. Nobody may host the project
-// meanwhile.
+// Gather reads what the demonstration has left in its state file and in its project. No process may host the project meanwhile.
 func Gather(ctx context.Context, database, project string, told []centurion.Event) (e Evidence, err error) {
 	e = Evidence{Told: told, Ticked: map[string]bool{}, Exists: func(file string) bool {
 		_, err := os.Stat(filepath.Join(project, filepath.FromSlash(file)))

@@ -27,9 +27,9 @@ import (
 
 // The times of `centurion demo --kill`.
 const (
-	comeBack = 10 * time.Second       // a host that has told nothing by then is a failure
-	silence  = 20 * time.Second       // so is one that tells nothing any more
-	settle   = 150 * time.Millisecond // what happens so soon after a come-back is what it repaired
+	comeBack = 10 * time.Second       // a host that reports nothing by then is a failure
+	silence  = 20 * time.Second       // so is one that stops reporting
+	settle   = 150 * time.Millisecond // anything that soon after a comeback was repaired
 )
 
 // The model of `centurion demo --kill` is slower, so that kills hit running work and a person can follow.
@@ -38,8 +38,8 @@ const (
 	killPace    = 22 * time.Millisecond
 )
 
-// killing is one run of `centurion demo --kill`. It starts the host, reads its events, kills it and starts it again. It keeps every event and
-// compares them with the journal at the end.
+// killing is one run of `centurion demo --kill`. It starts the host, reads its events, kills it and starts it again. It keeps every
+// event and finally compares them with the journal.
 type killing struct {
 	stage Stage
 	self  string // the program
@@ -47,34 +47,34 @@ type killing struct {
 	random *rand.Rand
 
 	told   []centurion.Event
-	torn   int // lines that a kill cut off: told to nobody
+	torn   int // lines cut off by a kill, and so not reported
 	done   int // kills so far
 	score  int
 	tasks  map[string]centurion.TaskStatus
-	open   map[string]string // tool calls that have begun: by call, the tool
+	open   map[string]string // tool calls in progress: call to tool
 	tried  int               // tasks tried again
 	lost   int               // calls answered as interrupted
-	slow   time.Duration     // the longest come-back
+	slow   time.Duration     // the longest comeback
 	killed time.Time         // the last kill
-	early  bool              // what is told now, a host that came back has done at once
-	plan   string            // as it was shown last
+	early  bool              // the current events are what a returned host has done right away
+	plan   string            // as last shown
 	err    error             // why the run ended early
 }
 
-// KillOptions are for tests and for the search for a failure.
+// KillOptions are for tests and for tracking down failures.
 type KillOptions struct {
 	Kills int
 	Seed  uint64
 	Fast  bool
 
-	Out   io.Writer // for what is not an event; nil for nowhere
+	Out   io.Writer // for everything but events; nil for nowhere
 	Env   []string  // of the hosts
 	Color bool
 	Show  func(ctx context.Context, events iter.Seq2[centurion.Event, error]) error // draws the events of the mission
 }
 
-// Kill runs the demonstration and kills its host meanwhile. It returns the event that ended the mission, and whether everything came that
-// was asked for and nothing was lost or done twice.
+// Kill runs the demonstration while killing its host. It returns the event that ended the mission, and whether everything requested
+// came and nothing was lost or done twice.
 func Kill(ctx context.Context, o KillOptions) (ended centurion.Event, ok bool, err error) {
 	self, err := host.Executable()
 	if err != nil {
@@ -106,14 +106,14 @@ func times(n int) string {
 	return centurion.Count(n, "time")
 }
 
-// line prints a line of the demonstration's own. JSON has none of them.
+// line prints a line of the demonstration itself, but not in JSON.
 func (k *killing) line(format string, a ...any) {
 	if k.Out != nil {
 		fmt.Fprintf(k.Out, format+"\n", a...)
 	}
 }
 
-// events yields the events of the hosts, one after the other, and kills them meanwhile. err says why it ended early.
+// events yields the events of the hosts, one after the other, while killing them. err says why it ended early.
 func (k *killing) events(ctx context.Context) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		for over := false; !over; {
@@ -137,7 +137,7 @@ func (k *killing) events(ctx context.Context) iter.Seq2[centurion.Event, error] 
 // errUnseen ends a run whose events the view no longer takes; the view says why.
 var errUnseen = errors.New("the view has ended")
 
-// child is a host at work.
+// child is a running host.
 type child struct {
 	cmd    *exec.Cmd
 	lines  chan []byte // closed when it has ended
@@ -145,7 +145,7 @@ type child struct {
 	group  guard.Group
 }
 
-// start starts a host, which resumes the mission after the last event that is known.
+// start starts a host, which resumes the mission after the last known event.
 func (k *killing) start() (*child, error) {
 	ch := &child{lines: make(chan []byte, 64)}
 	ch.cmd = exec.Command(k.self, "demo", "host", "--dir", k.stage.Dir, "--url", k.stage.URL,
@@ -167,7 +167,7 @@ func (k *killing) start() (*child, error) {
 				ch.lines <- b
 			}
 			if err != nil {
-				_ = ch.cmd.Wait() // how it ended is read from its state
+				_ = ch.cmd.Wait() // its state tells how it ended
 				return nil
 			}
 		}
@@ -186,7 +186,7 @@ func (ch *child) end() {
 	_ = ch.group.Wait() // it returns nil
 }
 
-// seq is the last event that is known.
+// seq returns the number of the last known event.
 func (k *killing) seq() int64 {
 	if len(k.told) == 0 {
 		return 0
@@ -194,7 +194,7 @@ func (k *killing) seq() int64 {
 	return k.told[len(k.told)-1].Seq
 }
 
-// live follows one host until it is killed or has ended by itself. It is over when the mission is.
+// live follows one host until it is killed or ends by itself. It returns over when the mission has ended.
 func (k *killing) live(ctx context.Context, ch *child, yield func(centurion.Event, error) bool) (over bool, err error) {
 	aim := k.aim()
 	defer aim.stop()
@@ -234,7 +234,7 @@ func (k *killing) live(ctx context.Context, ch *child, yield func(centurion.Even
 	}
 }
 
-// greet waits for the first events of a host. After a kill it prints how long the return took and what was repaired.
+// greet waits for the first events of a host. After a kill it prints how long the comeback took and what was repaired.
 func (k *killing) greet(ctx context.Context, ch *child, aim *aim) (first [][]byte, err error) {
 	limit := time.NewTimer(comeBack)
 	defer limit.Stop()
@@ -268,7 +268,7 @@ func (k *killing) greet(ctx context.Context, ch *child, aim *aim) (first [][]byt
 	}
 }
 
-// fell says what became of a host that has ended without being killed.
+// fell says what happened to a host that ended without being killed.
 func (k *killing) fell(ch *child, over bool) error {
 	_ = ch.group.Wait() // it returns nil
 	code := ch.cmd.ProcessState.ExitCode()
@@ -279,19 +279,19 @@ func (k *killing) fell(ch *child, over bool) error {
 		Hint: "look at what it had done: " + k.stage.Dir}
 }
 
-// interrupted ends everything at once: the host and what it had started.
+// interrupted ends everything at once: the host and what it has started.
 func (k *killing) interrupted(ch *child) error {
 	ch.end()
-	_, _ = sandbox.Sweep(context.Background(), host.Place{State: k.stage.State}.Mark()) // the person waits for this process only
+	_, _ = sandbox.Sweep(context.Background(), host.Place{State: k.stage.State}.Mark()) // the person waits only for this process
 	return &centurion.Error{Op: "demo", Kind: centurion.KindInterrupted, Msg: "interrupted", Hint: "see it again with: centurion demo --kill"}
 }
 
-// tell takes a line in and passes it on. It is over with the event that ends the mission.
+// tell takes a line and passes it on. It returns over with the event that ends the mission.
 func (k *killing) tell(b []byte, aim *aim, yield func(centurion.Event, error) bool) (over bool, err error) {
 	var e centurion.Event
 	if !bytes.HasSuffix(b, []byte("\n")) || json.Unmarshal(b, &e) != nil || e.Seq == 0 {
 		if aim.fired && !bytes.HasSuffix(b, []byte("\n")) {
-			k.torn++ // only what ends with a newline has been said
+			k.torn++ // only complete lines count
 			return false, nil
 		}
 		return false, &centurion.Error{Op: "demo", Kind: centurion.KindInternal, Msg: fmt.Sprintf("the host wrote a line that is no event: %q", centurion.Clip(string(b), 100))}
@@ -308,8 +308,7 @@ func (k *killing) tell(b []byte, aim *aim, yield func(centurion.Event, error) bo
 	return e.Type.EndsMission(), nil
 }
 
-// shown leaves out what would be told to a person again and again: what a host that came back does first is in a line of
-// the demonstration's own, and the plan has been seen.
+// shown drops repetitive events: the demonstration has its own line for what a returned host does first, and the plan has been seen.
 func (k *killing) shown(e centurion.Event) centurion.Event {
 	switch e.Type {
 	case centurion.EventMissionResumed:
@@ -337,12 +336,12 @@ func (k *killing) shown(e centurion.Event) centurion.Event {
 	return e
 }
 
-// follow keeps what the lines about a kill tell.
+// follow tracks what the lines about a kill report.
 func (k *killing) follow(e centurion.Event) {
 	k.score += Score(e)
 	switch e.Type {
 	case centurion.EventToolStarted, centurion.EventToolCompleted:
-		d, _ := event.Decode[event.ToolData](e) // what is no such event counts as none
+		d, _ := event.Decode[event.ToolData](e) // any other event counts as none
 		delete(k.open, d.Call)
 		if e.Type == centurion.EventToolStarted {
 			k.open[d.Call] = d.Tool
@@ -361,7 +360,7 @@ func (k *killing) follow(e centurion.Event) {
 	}
 }
 
-// strike kills the host, takes in what it had still written, and says so.
+// strike kills the host, reads what it still wrote, and reports the kill.
 func (k *killing) strike(ch *child, aim *aim, yield func(centurion.Event, error) bool) (over bool, err error) {
 	aim.fired = true
 	k.killed = time.Now()
@@ -377,7 +376,7 @@ func (k *killing) strike(ch *child, aim *aim, yield func(centurion.Event, error)
 	return over, nil
 }
 
-// atWork says what a kill hits.
+// atWork describes what a kill hits.
 func (k *killing) atWork() string {
 	n := 0
 	for _, s := range k.tasks {
@@ -395,7 +394,7 @@ func (k *killing) atWork() string {
 	return text
 }
 
-// back says what a host that came back has repaired so far.
+// back reports what a returned host has repaired so far.
 func (k *killing) back(first [][]byte, took time.Duration) {
 	k.slow = max(k.slow, took)
 	tried, lost := 0, 0

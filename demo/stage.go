@@ -18,7 +18,7 @@ import (
 	"centurion/worktree"
 )
 
-// Stage is what a demonstration takes place on.
+// Stage is the place of a demonstration.
 type Stage struct {
 	Dir     string // holds everything
 	Project string
@@ -27,27 +27,27 @@ type Stage struct {
 	Model   *scripted.Model
 }
 
-// StageIn returns the stage that a demonstration in dir has.
+// StageIn returns the stage of a demonstration in dir.
 func StageIn(dir string) Stage {
 	project := filepath.Join(dir, "pocket")
 	return Stage{Dir: dir, Project: project, State: config.ProjectDir(filepath.Join(dir, "home"), project)}
 }
 
-// NewStage unpacks the sample project into a directory of its own and starts the scripted model. What conf leaves open
-// is as the scenario says. It says on out where everything is, unless that is nil.
+// NewStage unpacks the sample project into a new directory and starts the scripted model. conf overrides the scenario. It prints on out
+// where everything is, unless that is nil.
 func NewStage(ctx context.Context, out io.Writer, hurry bool, conf scripted.Config) (Stage, error) {
 	dir, err := os.MkdirTemp("", "centurion-demo-")
 	if err != nil {
 		return Stage{}, &centurion.Error{Op: "make the sample project", Kind: centurion.KindDisk, Err: err, Hint: "set TMPDIR to a directory that can be written"}
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil { // as a command that is called there sees it
+	if real, err := filepath.EvalSymlinks(dir); err == nil { // as seen by a command run there
 		dir = real
 	}
 	s := StageIn(dir)
 	if err := Unpack(s.Project); err != nil {
 		return s, &centurion.Error{Op: "make the sample project", Kind: centurion.KindDisk, Err: err}
 	}
-	// Without git the writers share the directory, and what a check is worth is not tried.
+	// Without git the writers share the directory, and checks are not tested for their worth.
 	if err := worktree.Init(ctx, s.Project, "The sample project"); err != nil && centurion.KindOf(err) != centurion.KindNotFound {
 		return s, err
 	}
@@ -64,11 +64,11 @@ func NewStage(ctx context.Context, out io.Writer, hurry bool, conf scripted.Conf
 	return s, nil
 }
 
-// parentPoll is how often a child looks whether its parent still lives: nothing announces the end of a parent that was
-// killed, and an orphan that nobody watches should not work on for long.
+// parentPoll is how often a child checks whether its parent is alive: nothing announces the death of a killed parent, and an orphan
+// should not work on unwatched for long.
 const parentPoll = 200 * time.Millisecond
 
-// WhileParent runs f with a context that ends when this process has another parent than it had.
+// WhileParent runs f with a context that ends when this process's parent changes.
 func WhileParent(ctx context.Context, parent int, f func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watch guard.Group
@@ -94,7 +94,7 @@ func (s Stage) place() host.Place {
 	return host.Place{Dir: s.Project, State: s.State, Token: "demo"}
 }
 
-// Open opens the project of the demonstration, as a command does.
+// Open opens the demonstration's project, as a command does.
 func (s Stage) Open(ctx context.Context, getenv func(string) string) (*host.View, error) {
 	ws, err := workspace.Open(s.Project)
 	if err != nil {
@@ -103,8 +103,8 @@ func (s Stage) Open(ctx context.Context, getenv func(string) string) (*host.View
 	return s.place().Open(ctx, ws, getenv)
 }
 
-// Host becomes the host of the demonstration and returns the id of its mission, which it starts, or resumes if a host was killed. notify
-// overrides whether there are desktop notices. The caller closes the connection's workspace.
+// Host becomes the host of the demonstration and returns the id of its mission, which it starts, or resumes if a host was killed.
+// notify overrides the setting for desktop notices. The caller closes the connection's workspace.
 func (s Stage) Host(ctx context.Context, how host.Options, notify *bool) (*host.Connection, string, error) {
 	p := s.place()
 	ws, err := workspace.Open(p.Dir)
@@ -122,7 +122,7 @@ func (s Stage) host(ctx context.Context, p host.Place, ws *workspace.Workspace, 
 	if err := os.MkdirAll(p.State, 0o700); err != nil {
 		return nil, "", host.StateError(p.State, err)
 	}
-	// An empty environment and home: the demonstration is the same whatever the person has configured.
+	// An empty environment and home make the demonstration independent of the person's configuration.
 	cfg, err := config.Load(config.Options{Dir: ws.Dir(), Home: p.State, Env: func(string) string { return "" }})
 	if err != nil {
 		return nil, "", err
@@ -132,7 +132,7 @@ func (s Stage) host(ctx context.Context, p host.Place, ws *workspace.Workspace, 
 	}
 	models := host.NewModels(cfg, config.Resolved{Model: centurion.ModelRef{Provider: "scripted", ID: "demo"}, BaseURL: s.URL,
 		Limit: config.Limit{Context: 128_000, Output: 16_000}, Price: &centurion.Price{Input: 1.25, Output: 10, CacheRead: 0.125}})
-	// A host that was killed while it started a command leaves its lock to that command for some milliseconds.
+	// A host that was killed while starting a command leaves its lock to that command for some milliseconds.
 	conn := &host.Connection{Place: p, Workspace: ws, Config: cfg, Models: models, Options: how, Note: func(string) {}}
 	if err := conn.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
 		return nil, "", err
@@ -147,7 +147,7 @@ func (s Stage) host(ctx context.Context, p host.Place, ws *workspace.Workspace, 
 		// The sample project is ours, so its commands need no asking.
 		m, err = conn.API().Start(ctx, Goal, centurion.MissionOptions{Model: models.First.Model.String(), MaxCost: 1, Ask: "allow", TrustVerify: true})
 	case err == nil:
-		err = h.Launch(m.ID) // what a killed host has left runs already
+		err = h.Launch(m.ID) // the mission of a killed host already runs
 	}
 	if err != nil {
 		return nil, "", errors.Join(err, h.Close())

@@ -17,15 +17,15 @@ type KillData struct {
 	Lost        int      `json:"lost"`
 	Twice       int      `json:"twice"`
 	Found       []string `json:"found,omitempty"` // what was lost or done twice, in words
-	Events      int      `json:"events"`          // that were told and are in the journal
-	Torn        int      `json:"torn"`            // lines that a kill cut off
+	Events      int      `json:"events"`          // reported and in the journal
+	Torn        int      `json:"torn"`            // lines cut off by a kill
 	Retried     int      `json:"retried"`         // tasks tried again
 	Interrupted int      `json:"interrupted"`     // calls answered as interrupted
 	RecoveryMS  int64    `json:"recovery_ms"`     // the longest time from a kill to the next host's first line
 	Seed        uint64   `json:"seed"`
 }
 
-// verdict counts, and prints the last line.
+// verdict prints the last line, with the counts.
 func (k *killing) verdict(ctx context.Context) (ok bool, err error) {
 	e, err := Gather(ctx, host.Place{State: k.stage.State}.Database(), k.stage.Project, k.told)
 	if err != nil {
