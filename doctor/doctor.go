@@ -1,8 +1,7 @@
-// Package doctor looks at the machine and says what Centurion finds there: models, whether their servers answer, keys (never their values), git,
-// ripgrep, the terminal, what the system could confine a command with, the state directory, desktop notices, and through
-// its caller this project's missions. It changes nothing, except that it creates and removes one file in the state
-// directory to see whether it can, and it starts nothing but `git --version`, `rg --version` and, on Linux, `true` in
-// namespaces of its own.
+// Package doctor inspects the machine and reports what Centurion finds there: models and whether their servers answer, keys (never
+// their values), git, ripgrep, the terminal, what could confine commands, the state directory, desktop notices, and through its caller
+// this project's missions. It changes nothing, except that it creates and removes one file in the state directory to see whether it
+// can, and it runs only `git --version`, `rg --version` and, on Linux, `true` in its own namespaces.
 package doctor
 
 import (
@@ -28,13 +27,13 @@ import (
 	"centurion/text"
 )
 
-// Status is how a finding is to be taken.
+// Status is the severity of a finding.
 type Status string
 
 // The states of a finding.
 const (
 	OK   Status = "ok"
-	Warn Status = "warn" // works, with less
+	Warn Status = "warn" // works, with limitations
 	Fail Status = "fail" // a mission cannot run
 )
 
@@ -43,10 +42,10 @@ type Finding struct {
 	Name   string `json:"name"`
 	Status Status `json:"status"`
 	Detail string `json:"detail"`
-	Hint   string `json:"hint,omitempty"` // the next step; empty when there is nothing to do
+	Hint   string `json:"hint,omitempty"` // the next step; empty if there is nothing to do
 }
 
-// Options says what to look at. The zero value looks at the current directory with the process's own environment.
+// Options says what to inspect. The zero value inspects the current directory with the process's environment.
 type Options struct {
 	Dir     string
 	Home    string
@@ -54,11 +53,11 @@ type Options struct {
 	HTTP    *http.Client             // for local model servers; nil means a plain client
 	Keyring config.Keyring           // nil means the desktop's
 	Out     *os.File                 // the terminal; nil means os.Stdout
-	InForce []string                 // what confines commands in this build, as the runner of commands describes it
+	InForce []string                 // what confines commands in this build, as the command runner describes it
 
-	// Missions looks at the project's own state. Nil leaves it out.
+	// Missions inspects the project's own state. Nil skips it.
 	Missions func(ctx context.Context) []Finding
-	// Notify reports whether desktop notices can be shown and, if not, why. Nil leaves the finding out.
+	// Notify reports whether desktop notices can be shown and, if not, why. Nil skips the finding.
 	Notify func() (ok bool, why string)
 }
 
@@ -67,8 +66,8 @@ const (
 	lowSpace   = 1 << 30         // bytes; a long mission's worktrees and journal take some hundred MB
 )
 
-// Run makes every check and returns the findings in the order to show them. Checks that take time run side by side; a
-// cancelled context shortens them and is no error of its own.
+// Run makes all checks and returns the findings in display order. Slow checks run concurrently; a cancelled context cuts them short and
+// is not an error of its own.
 func Run(ctx context.Context, o Options) []Finding {
 	if o.Env == nil {
 		o.Env = os.Getenv
@@ -95,7 +94,7 @@ func Run(ctx context.Context, o Options) []Finding {
 	return slices.Concat(found...)
 }
 
-// Worst returns the worst status of the findings, and [OK] for none.
+// Worst returns the worst status of the findings, or [OK] without any.
 func Worst(findings []Finding) Status {
 	worst := OK
 	for _, f := range findings {
@@ -112,7 +111,7 @@ func (d *doctor) config() config.Options {
 	return config.Options{Dir: d.Dir, Home: d.Home, Env: d.Env, HTTP: d.HTTP, Keyring: d.Keyring}
 }
 
-// failed makes a finding of an error.
+// failed returns a finding for an error.
 func failed(name string, err error) Finding {
 	return Finding{name, Fail, err.Error(), centurion.HintOf(err)}
 }
@@ -140,7 +139,7 @@ func (d *doctor) configuration(ctx context.Context) []Finding {
 	return slices.Concat(append(out, model), askServers(ctx, c, r.Model.Provider), d.keys())
 }
 
-// keys lists where keys are. Which ones a mission uses, the model's finding says.
+// keys lists where keys are. The model's finding says which one a mission uses.
 func (d *doctor) keys() []Finding {
 	sources := slices.DeleteFunc(config.KeyVariables(), func(name string) bool { return d.Env(name) == "" })
 	stored, err := config.NewKeys(d.config()).List()
@@ -159,7 +158,7 @@ func (d *doctor) keys() []Finding {
 	return out
 }
 
-// version runs a program for its first line of output.
+// version returns the first line of a program's output.
 func version(ctx context.Context, program string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -177,7 +176,7 @@ func version(ctx context.Context, program string) (string, error) {
 	return printable(line), nil
 }
 
-// printable is a program's output on one line, safe to show and short.
+// printable returns a program's output as one short line that is safe to show.
 func printable(s string) string { return text.Cut(text.Clean(s), 100) }
 
 func (d *doctor) git(ctx context.Context) []Finding {
@@ -197,7 +196,7 @@ func (d *doctor) git(ctx context.Context) []Finding {
 	return []Finding{f}
 }
 
-// older reports whether the version in a line such as "git version 2.39.5" is before another one.
+// older reports whether the version in a line such as "git version 2.39.5" is older than the given one.
 func older(line string, major, minor int) bool {
 	for word := range strings.FieldsSeq(line) {
 		var a, b int
@@ -208,7 +207,7 @@ func older(line string, major, minor int) bool {
 	return false
 }
 
-// inRepository looks for .git upwards, which is what git itself does first.
+// inRepository searches upwards for .git, as git itself does first.
 func inRepository(dir string) bool {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -254,7 +253,7 @@ func (d *doctor) terminal(context.Context) []Finding {
 	return []Finding{f}
 }
 
-// colours says how many colours the terminal shows, by the variables that terminals and people set for that.
+// colours returns the terminal's number of colours, according to the usual variables.
 func colours(env func(string) string) string {
 	t := env("TERM")
 	switch {
@@ -270,7 +269,7 @@ func colours(env func(string) string) string {
 	return "16 colours"
 }
 
-// sandbox says first what is in force and then what the system could do: the two must not be mixed up.
+// sandbox reports first what is in force and then what the system could do: the two must not be confused.
 func (d *doctor) sandbox(ctx context.Context) []Finding {
 	force := text.If(len(d.InForce) > 0, "in force: "+strings.Join(d.InForce, ", "), "nothing confines a command yet: it can do what you can")
 	return []Finding{
@@ -304,7 +303,7 @@ func (d *doctor) state(context.Context) []Finding {
 	return []Finding{f}
 }
 
-// existing returns dir or the nearest directory above it that exists.
+// existing returns dir or its nearest existing parent.
 func existing(dir string) (string, error) {
 	for {
 		info, err := os.Stat(dir)
@@ -320,7 +319,7 @@ func existing(dir string) (string, error) {
 	}
 }
 
-// writable tries: permission bits do not tell of read-only file systems, quotas and access lists.
+// writable tries to write: permission bits do not show read-only file systems, quotas and access lists.
 func writable(dir string) error {
 	f, err := os.CreateTemp(dir, ".centurion-doctor-*")
 	if err != nil {

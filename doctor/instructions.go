@@ -13,7 +13,7 @@ import (
 	"centurion/text"
 )
 
-// instructions says what project and person have written down for agents, and what of it does not count.
+// instructions reports what project and person have written for agents, and what of it is ignored.
 func (d *doctor) instructions(ctx context.Context) []Finding {
 	const name = "instructions"
 	c, err := config.Load(d.config())
@@ -42,12 +42,12 @@ func (d *doctor) instructions(ctx context.Context) []Finding {
 	return out
 }
 
-// list puts names into brackets.
+// list puts names in brackets.
 func list(names []string) string {
 	return text.When(len(names) > 0, " ("+safe(strings.Join(names, ", "))+")")
 }
 
-// safe keeps names that a project chose from doing anything to the terminal.
+// safe makes names chosen by a project harmless for the terminal.
 func safe(s string) string {
 	return centurion.Clip(strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {
@@ -57,7 +57,7 @@ func safe(s string) string {
 	}, strings.ToValidUTF8(s, "?")), 400)
 }
 
-// secret reports whether a file is one that no agent is given unasked, whatever a person's rules say.
+// secret reports whether a file is never given to an agent unasked, whatever a person's rules say.
 func secret(path string) bool {
 	levels := []permission.Level{{Name: permission.DefaultLevel, Rules: permission.Defaults(false)}}
 	return permission.Decide(levels, "read", []string{path}).Action != permission.Allow

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// abilities says what the kernel and the installed programs could confine a command with, by trying it.
+// abilities tests what the kernel and the installed programs could confine a command with.
 func abilities(ctx context.Context) []string {
 	return []string{landlock(), namespaces(ctx), bubblewrap()}
 }
@@ -30,8 +30,8 @@ func landlock() string {
 	return "no Landlock (" + errno.Error() + ")"
 }
 
-// namespaces starts a process in namespaces of its own: whether that is allowed depends on several switches, security
-// modules and containers, and only trying tells.
+// namespaces starts a process in its own namespaces: whether that is allowed depends on several switches, security modules and
+// containers, so only trying tells.
 func namespaces(ctx context.Context) string {
 	path, err := exec.LookPath("true")
 	if err != nil {
@@ -52,7 +52,7 @@ func namespaces(ctx context.Context) string {
 	return "user, process and mount namespaces"
 }
 
-// apparmor names the switch that newer Ubuntu versions have on.
+// apparmor names the switch that newer Ubuntu versions turn on.
 func apparmor() string {
 	b, err := os.ReadFile("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
 	if err == nil && strings.TrimSpace(string(b)) == "1" {

@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// abilities says what the system could confine a command with. Only Linux is planned for so far.
+// abilities returns what the system could confine a command with. Only Linux is supported so far.
 func abilities(context.Context) []string {
 	return []string{"nothing that is known for " + runtime.GOOS}
 }

@@ -12,7 +12,7 @@ import (
 	"centurion/guard"
 )
 
-// ignored says what of OpenCode's configuration has no effect, and why.
+// ignored reports which parts of OpenCode's configuration have no effect, and why.
 func ignored(c *config.Config) (out []Finding) {
 	for _, i := range c.Ignored {
 		f := Finding{Name: "configuration", Status: OK, Detail: safe(fmt.Sprintf("%s: %s is ignored: %s", i.File, i.Key, strings.ReplaceAll(i.Why, "`", `"`)))}
@@ -27,7 +27,7 @@ func ignored(c *config.Config) (out []Finding) {
 	return out
 }
 
-// askServers asks the provider of the mission's model, and those that the person's own files configure, for their lists of models.
+// askServers asks the providers of the mission's model and of the person's own files for their model lists.
 func askServers(ctx context.Context, c *config.Config, used string) []Finding {
 	ids := c.Personal()
 	if used != "" && !slices.Contains(ids, used) {
@@ -64,7 +64,7 @@ func askServer(ctx context.Context, c *config.Config, id string, used bool) Find
 		}
 	}
 	f.Detail = safe(id + ": " + f.Detail)
-	if !used || strings.Contains(f.Detail, "/models answered ") { // a server without a list may still take requests
+	if !used || strings.Contains(f.Detail, "/models answered ") { // a server without a list may still accept requests
 		f.Status = Warn
 	}
 	return f

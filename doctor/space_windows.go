@@ -2,7 +2,7 @@ package doctor
 
 import "golang.org/x/sys/windows"
 
-// freeSpace returns the bytes that this user may still write to the volume of dir.
+// freeSpace returns how many bytes this user may still write to the volume of dir.
 func freeSpace(dir string) (uint64, error) {
 	path, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
