@@ -13,7 +13,7 @@ import (
 // Enabled says whether this build obeys failpoints.
 const Enabled = true
 
-// The environment is read once: a process is told what to do when it starts.
+// The environment is read once, at the start of the process.
 var (
 	armed, count = parse(os.Getenv("CENTURION_FAILPOINT"))
 	logFile      = os.Getenv("CENTURION_FAILPOINT_LOG")
@@ -22,7 +22,7 @@ var (
 	hits int
 )
 
-// parse splits «name:n»; without a number the first time counts.
+// parse splits "name:n"; without a number n is 1.
 func parse(s string) (Point, int) {
 	name, n, found := strings.Cut(s, ":")
 	count, err := strconv.Atoi(n)
@@ -32,7 +32,7 @@ func parse(s string) (Point, int) {
 	return Point(name), count
 }
 
-// Hit says that a step is reached, and ends the process if it was told to do so here.
+// Hit marks a step as reached, and ends the process if it was told to do so here.
 func Hit(p Point) {
 	mu.Lock()
 	defer mu.Unlock()
