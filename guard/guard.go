@@ -1,6 +1,5 @@
-// Package guard starts, recovers and awaits goroutines. It is the only package with a go statement: every goroutine of
-// the program has a recover at its root, so that a panic becomes an error of its owner instead of the end of the
-// process, and an owner that waits for it.
+// Package guard starts, recovers and awaits goroutines. It is the only package with a go statement: every goroutine has a recover at
+// its root, so that a panic becomes an error of its owner instead of crashing the process, and an owner that waits for it.
 package guard
 
 import (
@@ -24,7 +23,7 @@ type PanicError struct {
 // Error returns the panic's value, without the stack.
 func (e *PanicError) Error() string { return fmt.Sprintf("crashed: %v", e.Value) }
 
-// Call runs f and turns a panic into an error of [centurion.KindCrashed] that wraps a [*PanicError].
+// Call runs f and converts a panic to an error of [centurion.KindCrashed] that wraps a [*PanicError].
 func Call(name string, f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -35,16 +34,16 @@ func Call(name string, f func() error) (err error) {
 	return f()
 }
 
-// Group owns goroutines. The zero Group is ready for use. Its owner calls Wait before its own call returns; Go may be
-// called from several goroutines until then, also from the group's own.
+// Group owns goroutines. The zero Group is ready to use. Its owner calls Wait before its own call returns; until then Go may be called
+// concurrently, even from the group's own goroutines.
 type Group struct {
 	wg   sync.WaitGroup
 	mu   sync.Mutex
 	errs []error
 }
 
-// Go runs f in a goroutine of its own. An error that f returns, or its panic, comes back from Wait; so does an end by
-// runtime.Goexit, which would otherwise look like success.
+// Go runs f in a new goroutine. Wait returns an error of f, its panic, or an end by runtime.Goexit, which would otherwise look like
+// success.
 func (g *Group) Go(name string, f func() error) {
 	g.wg.Go(func() {
 		var err error = &centurion.Error{Op: name, Kind: centurion.KindCrashed, Msg: "the goroutine ended without returning"}
@@ -70,8 +69,8 @@ func (g *Group) Wait() error {
 	return errors.Join(g.errs...)
 }
 
-// After runs f in a goroutine when ctx ends, unless the returned stop function is called first; stop reports whether it
-// prevented the run. A panic in f is swallowed: f is a last signal to something that is ending anyway.
+// After runs f in a goroutine when ctx ends, unless the returned stop function is called first; stop reports whether it prevented that.
+// A panic in f is swallowed: f is a last signal to something that is ending anyway.
 func After(ctx context.Context, name string, f func()) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		_ = Call(name, func() error { f(); return nil })
@@ -90,7 +89,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Closed reports whether a channel on which nothing is sent has been closed.
+// Closed reports whether a channel without senders has been closed.
 func Closed(c <-chan struct{}) bool {
 	select {
 	case <-c:
