@@ -11,7 +11,7 @@ func used() time.Duration {
 	if err != nil || syscall.GetProcessTimes(p, &created, &exited, &kernel, &user) != nil {
 		return 0
 	}
-	// Durations, in units of 100 ns: Filetime.Nanoseconds would take them for dates.
+	// In units of 100 ns: these are durations, and Filetime.Nanoseconds would treat them as dates.
 	of := func(f syscall.Filetime) time.Duration {
 		return time.Duration(uint64(f.HighDateTime)<<32|uint64(f.LowDateTime)) * 100
 	}
