@@ -14,16 +14,16 @@ import (
 	"centurion/workspace"
 )
 
-// The background host of a project is this program, started as `centurion host`. It takes a project that no process hosts, runs its
-// missions, and ends after some idle time.
+// The background host of a project is this program, started as `centurion host`. It takes over a project without a host, runs its
+// missions, and ends after being idle for a while.
 const (
-	idleTimeout  = 10 * time.Second // without work; a mission that is being handed to it comes sooner
+	idleTimeout  = 10 * time.Second // without work; missions are handed to it faster than that
 	startTimeout = 10 * time.Second // for a background host to answer
-	logName      = "host.log"       // what it had to say, in the state directory
+	logName      = "host.log"       // its messages, in the state directory
 	maxLog       = 1 << 20          // bytes; a longer one is truncated
 )
 
-// awaitOwner waits until the process that hosts the project is gone. It is over at once if that is a background host.
+// awaitOwner waits until the process that hosts the project is gone. It returns over at once if that is a background host.
 func (p Place) awaitOwner(ctx context.Context) (over bool, err error) {
 	api, info := p.Connect(ctx)
 	if api == nil {
@@ -33,7 +33,7 @@ func (p Place) awaitOwner(ctx context.Context) (over bool, err error) {
 	if info.Detached {
 		return true, nil
 	}
-	// What comes is not looked at: the stream ends with its host.
+	// The events themselves are ignored: the stream ends with its host.
 	for _, err := range api.Events(ctx, server.EventQuery{After: 1 << 62, Follow: true}) {
 		if err != nil {
 			break
@@ -42,8 +42,8 @@ func (p Place) awaitOwner(ctx context.Context) (over bool, err error) {
 	return false, context.Cause(ctx)
 }
 
-// hostUntilIdle resumes what was interrupted and serves new work, until the host has been idle for a while or ctx ends. Missions that still
-// run then are left to the next host.
+// hostUntilIdle resumes interrupted missions and serves new work until the host has been idle for a while or ctx ends. Missions still
+// running then are left to the next host.
 func (h *Host) hostUntilIdle(ctx context.Context, note func(string)) error {
 	if _, err := h.resumeInterrupted(ctx, "", note); err != nil {
 		return errors.Join(err, h.Close())
@@ -75,7 +75,7 @@ type background struct {
 	from int64 // where its part of the log begins
 }
 
-// startBackground starts a background host. It lives on when this process and its terminal are gone.
+// startBackground starts a background host, which outlives this process and its terminal.
 func (conn *Connection) startBackground() (*background, error) {
 	self, err := Executable()
 	if err != nil {
@@ -83,7 +83,7 @@ func (conn *Connection) startBackground() (*background, error) {
 	}
 	path := filepath.Join(conn.State, logName)
 	if fi, err := os.Stat(path); err == nil && fi.Size() > maxLog {
-		_ = os.Truncate(path, 0) // a log that is too long is better than no host
+		_ = os.Truncate(path, 0) // better an overlong log than no host
 	}
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -101,7 +101,7 @@ func (conn *Connection) startBackground() (*background, error) {
 	return x, cmd.Process.Release() // it outlives this process
 }
 
-// startError returns the error with which a background host has ended, as its log has it, or nil.
+// startError returns the error that ended a background host, from its log, or nil.
 func (x *background) startError() error {
 	b, err := os.ReadFile(x.log)
 	if err != nil || int64(len(b)) <= x.from {
@@ -116,8 +116,7 @@ func (x *background) startError() error {
 	return &centurion.Error{Op: "start background host", Kind: centurion.KindConfig, Msg: strings.TrimPrefix(told, "centurion: "), Hint: hint}
 }
 
-// ConnectBackground makes the connection a client of the process that hosts the project, with a background host as its heir or
-// in its place.
+// ConnectBackground makes the connection a client of the hosting process, with a background host as its successor or replacement.
 func (conn *Connection) ConnectBackground(ctx context.Context) error {
 	var child *background
 	for start := time.Now(); ; {
@@ -147,8 +146,8 @@ func (conn *Connection) ConnectBackground(ctx context.Context) error {
 	}
 }
 
-// RunBackground hosts a project as soon as no other process does, until nothing is left to do. It ends at once where another background
-// host is at work.
+// RunBackground hosts a project as soon as no other process does, until nothing is left to do. It ends at once if another background
+// host is working.
 func RunBackground(ctx context.Context, p Place, ws *workspace.Workspace, cfg *config.Config, how Options) error {
 	how.Detached, how.DiskWait = true, -1
 	models := NewModels(cfg, config.Resolved{})
@@ -166,7 +165,7 @@ func RunBackground(ctx context.Context, p Place, ws *workspace.Workspace, cfg *c
 	}
 }
 
-// Executable is the path of this program, to start it again.
+// Executable returns the path of this program, to start it again.
 func Executable() (string, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 	"centurion/worktree"
 )
 
-// configuration is what the orchestrator works with: what the person has configured, and what belongs to this host.
+// configuration returns the orchestrator's configuration: the person's settings and what belongs to this host.
 func (h *Host) configuration(ctx context.Context, cfg *config.Config, hub *event.Hub, how Options) (oc orchestrator.Config, err error) {
-	cast, err := cfg.Cast(agents.ProfileMission) // before the rules: it puts those of old names where they belong
+	cast, err := cfg.Cast(agents.ProfileMission) // before the rules: it moves those of old names to their place
 	if err != nil {
 		return oc, err
 	}
@@ -73,7 +73,7 @@ func publisher(hub *event.Hub, how Options) func(centurion.Event) {
 	}
 }
 
-// startCleaner begins to drop, archive and remove what ended long enough ago, until the host ends.
+// startCleaner starts dropping, archiving and removing what ended long enough ago, until the host ends.
 func (h *Host) startCleaner(how Options) {
 	ctx, end := context.WithCancel(context.Background())
 	h.stopCleaner = end
@@ -109,13 +109,12 @@ func beyondSilence(own, usual time.Duration, o *config.Own) time.Duration {
 	return own
 }
 
-// newRunner returns what runs the commands of a host.
+// newRunner returns the command runner of a host.
 func newRunner(mark string, own config.Own) *sandbox.Runner {
 	return &sandbox.Runner{Mark: mark, Slots: own.MaxCommands}
 }
 
-// policies returns which tool calls may overlap for the agents that have a configuration of their own, under the names
-// that they have in the cast.
+// policies returns which tool calls may overlap, for the agents with their own configuration, under their names in the cast.
 func policies(cfg *config.Config, cast *agents.Cast) (map[string]session.Policy, error) {
 	out := map[string]session.Policy{}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Own.Agents)) {
@@ -133,15 +132,15 @@ func policies(cfg *config.Config, cast *agents.Cast) (map[string]session.Policy,
 	return out, nil
 }
 
-// worktrees opens the git repository of a project. Its checkouts are kept beside the project's state. alone leaves the
-// Co-Authored-By trailer out of commits.
+// worktrees opens the git repository of a project. Its checkouts are kept next to the project's state. alone omits the Co-Authored-By
+// trailer from commits.
 func worktrees(p Place, ws *workspace.Workspace, run centurion.Runner, alone bool) func(context.Context) (*worktree.Repo, error) {
 	return func(ctx context.Context) (*worktree.Repo, error) {
 		return worktree.Open(ctx, worktree.Options{Dir: ws.Dir(), Home: filepath.Join(p.State, "checkouts"), Runner: run, Mark: markOf(p, run), Alone: alone})
 	}
 }
 
-// markOf returns the mark of a host's git; without a runner it is a command's own, which no next host may end.
+// markOf returns the mark of a host's git; without a runner it is a command's own, which no later host may end.
 func markOf(p Place, run centurion.Runner) string {
 	if run == nil {
 		return ""
@@ -149,7 +148,7 @@ func markOf(p Place, run centurion.Runner) string {
 	return p.Mark()
 }
 
-// shadow opens the history of a project's files that is kept beside the project's state.
+// shadow opens the file history kept next to the project's state.
 func shadow(p Place, ws *workspace.Workspace, run centurion.Runner) func(context.Context) (*worktree.Shadow, error) {
 	return func(ctx context.Context) (*worktree.Shadow, error) {
 		return worktree.OpenShadow(ctx, worktree.Options{Dir: ws.Dir(), Home: filepath.Join(p.State, "shadow"), Mark: markOf(p, run)})

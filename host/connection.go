@@ -28,9 +28,9 @@ type Connection struct {
 	Options   Options
 	Note      func(string) // prints to the person, beside the output
 
-	Except string // a mission that a new host does not resume by itself: the caller resumes it with other limits
+	Except string // a mission that a new host does not resume: the caller resumes it with other limits
 
-	mu     sync.Mutex // protects what follows
+	mu     sync.Mutex // protects the fields below
 	host   *Host      // nil for a client
 	client *server.Client
 }
@@ -42,7 +42,7 @@ const (
 	NextTimeout  = 10 * time.Second
 	retryPause   = 20 * time.Millisecond
 
-	// answerTimeout is how long a host may take to say who it is. One that is stopped (Ctrl-Z) accepts and never answers.
+	// answerTimeout is how long a host may take to identify itself. A stopped one (Ctrl-Z) accepts and never answers.
 	answerTimeout = 3 * time.Second
 )
 
@@ -78,7 +78,7 @@ func (conn *Connection) ConnectOrOwn(ctx context.Context, patience time.Duration
 	}
 }
 
-// sameVersion refuses a host of another version: what the two would say to each other was never tried.
+// sameVersion refuses a host of another version: that combination was never tested.
 func sameVersion(info server.Info, version string) error {
 	if info.Version == version {
 		return nil
@@ -97,7 +97,7 @@ func (conn *Connection) set(h *Host, c *server.Client) {
 	conn.host, conn.client = h, c
 }
 
-// Connect returns a client of the process that hosts the project, and who that is, or nil if none answers.
+// Connect returns a client of the process that hosts the project, and its Info, or nil if none answers.
 func (p Place) Connect(ctx context.Context) (*server.Client, server.Info) {
 	o, err := p.Owner()
 	if err != nil {
@@ -114,7 +114,7 @@ func (p Place) Connect(ctx context.Context) (*server.Client, server.Info) {
 	return c, info
 }
 
-// Host returns the host if this process is it.
+// Host returns the host if it is this process, else nil.
 func (conn *Connection) Host() *Host {
 	conn.mu.Lock()
 	defer conn.mu.Unlock()
@@ -130,7 +130,7 @@ func (conn *Connection) API() server.API {
 	return conn.client
 }
 
-// Call calls the host, and the next one if that one ended meanwhile: with several short missions each host may end soon.
+// Call calls the host, and the next one if that one has ended meanwhile: with several short missions each host may end soon.
 func Call[T any](ctx context.Context, conn *Connection, f func(server.API) (T, error)) (T, error) {
 	for start := time.Now(); ; {
 		v, err := f(conn.API())
@@ -154,7 +154,7 @@ func (conn *Connection) Answer(ctx context.Context, id, answer string) error {
 	return err
 }
 
-// Diff tells what a mission or a task has changed.
+// Diff returns what a mission or a task has changed.
 func (conn *Connection) Diff(ctx context.Context, id string, o takeover.DiffOptions) (takeover.Change, error) {
 	return Call(ctx, conn, func(api server.API) (takeover.Change, error) { return api.Diff(ctx, id, o) })
 }
@@ -164,13 +164,12 @@ func (conn *Connection) Merge(ctx context.Context, id string, q takeover.MergeRe
 	return Call(ctx, conn, func(api server.API) (takeover.MergeReport, error) { return api.Merge(ctx, id, q) })
 }
 
-// Undo takes back what a mission or a task has done.
+// Undo undoes a mission's or a task's work.
 func (conn *Connection) Undo(ctx context.Context, id string, q takeover.UndoRequest) (takeover.UndoReport, error) {
 	return Call(ctx, conn, func(api server.API) (takeover.UndoReport, error) { return api.Undo(ctx, id, q) })
 }
 
-// Events yields a mission's events, also across hosts. It ends with an error if the mission has stopped without being
-// able to record it.
+// Events yields a mission's events, even across hosts. It ends with an error if the mission has stopped but could not record it.
 func (conn *Connection) Events(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		for {
@@ -203,8 +202,7 @@ func (conn *Connection) Events(ctx context.Context, q server.EventQuery) iter.Se
 	}
 }
 
-// watchRun returns a context that ends with the error of a mission of this process that could not even record how it
-// stopped.
+// watchRun returns a context that ends with the error of a mission of this process that could not record how it stopped.
 func (conn *Connection) watchRun(ctx context.Context, mission string) (inner context.Context, done func()) {
 	h := conn.Host()
 	if h == nil {
@@ -260,17 +258,17 @@ func (conn *Connection) Close(ctx context.Context) error {
 	return h.leave(ctx, conn.Note)
 }
 
-// Send writes to an agent, also across hosts.
+// Send writes to an agent, even across hosts.
 func (conn *Connection) Send(ctx context.Context, p mail.Post) (mail.Posted, error) {
 	p.ID = cmp.Or(p.ID, centurion.NewID(centurion.PrefixDelivery)) // the next host is asked to store the same one
 	return Call(ctx, conn, func(api server.API) (mail.Posted, error) { return api.Send(ctx, p) })
 }
 
-// Abort ends the turn of a session, whoever hosts it.
+// Abort ends the turn of a session, on any host.
 func (conn *Connection) Abort(ctx context.Context, id, reason string) error {
 	_, err := Call(ctx, conn, func(api server.API) (struct{}, error) { return struct{}{}, api.Abort(ctx, id, reason) })
 	return err
 }
 
-// WaitRetry waits before the host of a project is looked for again. The error is the cause of ctx's end.
+// WaitRetry waits before looking for the project's host again. The error is the cause of ctx's end.
 func WaitRetry(ctx context.Context) error { return guard.Sleep(ctx, retryPause) }

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// detach gives a command a session of its own: the end of this terminal does not reach it.
+// detach gives a command its own session, so that it survives this terminal.
 func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

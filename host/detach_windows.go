@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// Windows' flags of a process: no console, and a group of its own, so that the end of this console does not reach it.
+// Windows' process flags: no console, and its own group, so that it survives this console.
 const (
 	detachedProcess = 0x00000008
 	newProcessGroup = 0x00000200

@@ -13,12 +13,12 @@ import (
 // maxReopened is how often in a row to reconnect to a host that sends no event.
 const maxReopened = 3
 
-// Events yields the events of a mission, and new ones while it runs, also when another host takes over. When no process runs the mission any
-// more, note says so; that is no error.
+// Events yields the events of a mission, and new ones while it runs, even when another host takes over. When no process runs the
+// mission any more, it calls note; that is no error.
 func (p Place) Events(ctx context.Context, api server.API, q server.EventQuery, note func(string)) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		done := func() error { return nil }
-		defer func() { _ = done() }() // it was only read from
+		defer func() { _ = done() }() // it was only read
 		for tries := 0; ; tries++ {
 			at := q.After
 			if !untilGone(ctx, api, &q, yield) || ctx.Err() != nil {
@@ -49,8 +49,8 @@ func (p Place) Events(ctx context.Context, api server.API, q server.EventQuery, 
 	}
 }
 
-// untilGone yields the events after q.After until the run of the mission has ended or the host is gone; it reports whether the host is gone.
-// An API without a host counts as gone.
+// untilGone yields the events after q.After until the mission's run has ended or the host is gone, and reports whether the host is
+// gone. An API without a host counts as gone.
 func untilGone(ctx context.Context, api server.API, q *server.EventQuery, yield func(centurion.Event, error) bool) (gone bool) {
 	_, idle := api.(*server.Local)
 	q.Follow = false
@@ -75,7 +75,7 @@ func untilGone(ctx context.Context, api server.API, q *server.EventQuery, yield 
 			return true
 		}
 		if q.Follow = err == nil && m.Status.Alive(); !q.Follow {
-			// What came between the reading and the look at the status.
+			// Events between reading them and checking the status.
 			for e, err := range api.Events(ctx, *q) {
 				if centurion.KindOf(err) == centurion.KindNetwork || !yield(e, err) || err != nil {
 					return false
@@ -86,10 +86,10 @@ func untilGone(ctx context.Context, api server.API, q *server.EventQuery, yield 
 	}
 }
 
-// HeirTimeout is how long a mission without a host is looked at again: one host may just be taking over from another.
+// HeirTimeout is how long to wait for a mission's next host: one host may just be taking over from another.
 const HeirTimeout = 500 * time.Millisecond
 
-// AwaitHost returns when a mission that was being worked on has a host, or when none has come.
+// AwaitHost returns when a running mission has a host, or when none has come in time.
 func (p Place) AwaitHost(ctx context.Context, id string) {
 	for start := time.Now(); time.Since(start) < HeirTimeout && ctx.Err() == nil; time.Sleep(retryPause) {
 		m, err := p.Mission(ctx, id)
@@ -99,7 +99,7 @@ func (p Place) AwaitHost(ctx context.Context, id string) {
 	}
 }
 
-// Mission reads a mission from the host or the store, whichever has it: the host may be ending right now.
+// Mission reads a mission from the host or the store: the host may be ending right now.
 func (p Place) Mission(ctx context.Context, id string) (m server.Mission, err error) {
 	for range 3 {
 		api, done, aerr := p.API(ctx)

@@ -1,5 +1,6 @@
-// Package host makes a process the owner of a project, or connects it to the process that is: the lock, the socket, the missions that run,
-// and how they are handed over. A command looks at a project without an owner through it, too. What a mission does is the orchestrator's.
+// Package host makes a process the owner of a project, or connects it to the process that is: the lock, the socket, the running
+// missions, and their handover. Commands also use it to read a project without an owner. The missions' work itself is up to the
+// orchestrator.
 package host
 
 import (
@@ -29,7 +30,7 @@ import (
 	"centurion/workspace"
 )
 
-// Host is a project that this process hosts: it has the lock, the store and the socket, and runs each mission in a goroutine of its own.
+// Host is a project hosted by this process: it holds the lock, the store and the socket, and runs each mission in its own goroutine.
 type Host struct {
 	Place
 	*runs
@@ -38,24 +39,24 @@ type Host struct {
 	unlock      func() error
 	socket      string
 	server      *http.Server
-	stopCleaner context.CancelFunc // ends the cleaner; nil before it has begun
+	stopCleaner context.CancelFunc // ends the cleaner; nil before it has started
 	runner      *sandbox.Runner
-	stopForce   func() bool // undoes what kills commands when Options.Force ends
+	stopForce   func() bool // undoes the killing of commands at Options.Force
 }
 
 // Options say how a process hosts a project.
 type Options struct {
 	Detached bool            // in the background
-	DiskWait time.Duration   // how long a full disk is waited for; 0 for the orchestrator's default, below zero for ever
-	Note     func(string)    // prints what is not in the journal; nil where the live view shows it
-	Force    context.Context // when it ends, commands of agents are killed; nil for never
+	DiskWait time.Duration   // how long to wait for a full disk; 0 for the orchestrator's default, negative for forever
+	Note     func(string)    // prints what is not in the journal; nil if the live view shows it
+	Force    context.Context // kills agents' commands when it ends; nil for never
 	Version  string          // of this program
-	// Watch gets the events of each run of a mission, unless the configuration turns desktop notices off. It may be nil.
+	// Watch gets the events of each mission run, unless desktop notices are turned off. It may be nil.
 	Watch func(ctx context.Context, events iter.Seq2[centurion.Event, error])
 }
 
-// Own takes the project's lock and opens everything that a host needs. Only one process hosts a project: an error of
-// centurion.KindConflict says which one does. Commands that a dead host left running are killed.
+// Own takes the project's lock and opens everything a host needs. Only one process hosts a project: an error of centurion.KindConflict
+// names the other one. Commands left running by a dead host are killed.
 func Own(ctx context.Context, p Place, ws *workspace.Workspace, models *Models, cfg *config.Config, how Options) (*Host, error) {
 	unlock, err := p.Lock()
 	if err != nil {
@@ -68,7 +69,7 @@ func Own(ctx context.Context, p Place, ws *workspace.Workspace, models *Models, 
 	if err := errors.Join(h.killOrphans(ctx), ws.Remember(filepath.Join(p.State, "plans"))); err != nil {
 		return nil, errors.Join(err, unlock())
 	}
-	if err := os.RemoveAll(p.scratch()); err != nil { // of a host that has died
+	if err := os.RemoveAll(p.scratch()); err != nil { // from a host that died
 		return nil, errors.Join(StateError(p.scratch(), err), unlock())
 	}
 	if h.store, err = store.Open(ctx, p.Database()); err != nil {
@@ -94,10 +95,10 @@ func Own(ctx context.Context, p Place, ws *workspace.Workspace, models *Models, 
 	return h, nil
 }
 
-// scratch is where what background commands print is kept while they and their task live.
+// scratch is where the output of background commands is kept while they and their task live.
 func (p Place) scratch() string { return filepath.Join(p.State, "background") }
 
-// Mark is what the children of this project's hosts have in their environment, so that they are found again.
+// Mark is in the environment of all children of this project's hosts, so that they can be found.
 func (p Place) Mark() string {
 	sum := sha256.Sum256([]byte(p.State))
 	return hex.EncodeToString(sum[:8])
@@ -118,16 +119,16 @@ func (h *Host) killOrphans(ctx context.Context) error {
 	return nil
 }
 
-// bootID identifies a boot of the machine; it is empty where that is unknown.
+// bootID identifies a boot of the machine; it is empty if unknown.
 func bootID() string {
 	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return string(b)
 }
 
-// maxSocket is the longest path that a unix socket's address can hold on every system, with its final zero.
+// maxSocket is the longest path of a unix socket on every system, including its final zero.
 const maxSocket = 100
 
-// listen opens the socket through which other processes read and drive what runs here.
+// listen opens the socket through which other processes read and control this host.
 func (h *Host) listen(how Options) error {
 	h.socket = filepath.Join(h.State, "host.sock")
 	if len(h.socket) > maxSocket {
@@ -137,7 +138,7 @@ func (h *Host) listen(how Options) error {
 		}
 		h.socket = filepath.Join(dir, "host.sock")
 	}
-	if err := os.Remove(h.socket); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a host that was killed; we hold the lock
+	if err := os.Remove(h.socket); err != nil && !errors.Is(err, fs.ErrNotExist) { // from a killed host; we hold the lock
 		return StateError(h.State, err)
 	}
 	l, err := net.Listen("unix", h.socket)
@@ -159,15 +160,15 @@ func (h *Host) listen(how Options) error {
 	if err != nil {
 		return err
 	}
-	// A rename, so that no reader finds half a file.
+	// A rename, so that readers never find half a file.
 	if err := errors.Join(os.WriteFile(h.OwnerFile()+".new", b, 0o600), os.Rename(h.OwnerFile()+".new", h.OwnerFile())); err != nil {
 		return StateError(h.State, err)
 	}
 	return nil
 }
 
-// resumeInterrupted resumes the missions that were running when their host died or ended, except one, and returns their ids.
-// A mission whose model is not available here stays as it is; say is told why.
+// resumeInterrupted resumes the missions that were running when their host died or ended, except one, and returns their ids. A mission
+// whose model is unavailable here is left alone; say gets the reason.
 func (h *Host) resumeInterrupted(ctx context.Context, except string, say func(string)) ([]string, error) {
 	all, err := h.store.Missions(ctx)
 	if err != nil {
@@ -193,7 +194,7 @@ func (h *Host) resumeInterrupted(ctx context.Context, except string, say func(st
 // shutdownGrace is how long clients may take to read the last events when the host ends.
 const shutdownGrace = time.Second
 
-// Close ends the missions, the socket and the store, and gives the lock back.
+// Close ends the missions, the socket and the store, and releases the lock.
 func (h *Host) Close() error {
 	var errs []error
 	h.HandOver()
@@ -205,12 +206,12 @@ func (h *Host) Close() error {
 	}
 	if h.server != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), shutdownGrace)
-		if h.server.Shutdown(ctx) != nil { // somebody follows the events
+		if h.server.Shutdown(ctx) != nil { // someone follows the events
 			errs = append(errs, h.server.Close())
 		}
 		cancel()
 		errs = append(errs, h.group.Wait())
-		_ = os.Remove(h.OwnerFile()) // if it stays, it does no harm: the lock decides
+		_ = os.Remove(h.OwnerFile()) // harmless if it stays: the lock decides
 		if dir := filepath.Dir(h.socket); dir != h.State {
 			_ = os.RemoveAll(dir)
 		}

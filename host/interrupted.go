@@ -19,8 +19,8 @@ import (
 	"centurion/workspace"
 )
 
-// RunInterrupted runs a background host for every project with interrupted missions, until all have
-// ended. The hosts are children: they end when ctx does, and leave what they were at to the next ones.
+// RunInterrupted runs a background host for every project with interrupted missions, until all have ended. The hosts are child
+// processes: they end when ctx does, and leave unfinished work to the next ones.
 func RunInterrupted(ctx context.Context, getenv func(string) string, output io.Writer, env []string, note func(string)) error {
 	self, err := Executable()
 	if err != nil {
@@ -58,18 +58,18 @@ func RunInterrupted(ctx context.Context, getenv func(string) string, output io.W
 			note(e.dir + ": nothing is left to do")
 		case exited && exit.Exited():
 			note(e.dir + ": its host has failed: " + e.err.Error())
-		default: // it was killed or never began: another attempt may help, unlike after an error that it has told
+		default: // it was killed or never started: unlike after an error it reported, another attempt may help
 			crashed = &centurion.Error{Op: "host " + e.dir, Kind: centurion.KindCrashed, Err: e.err, Hint: "continue with: centurion service run"}
 			note(e.dir + ": its host has crashed: " + e.err.Error())
 		}
 	}
 	if err := g.Wait(); err != nil || ctx.Err() != nil {
-		return err // to be told to stop is no failure of a service
+		return err // being told to stop is no failure of a service
 	}
 	return crashed
 }
 
-// runBackground runs a background host and waits for it. When ctx ends the host is told to end.
+// runBackground runs a background host and waits for it. When ctx ends, it asks the host to end.
 func (p Place) runBackground(ctx context.Context, self string, output io.Writer, env []string) error {
 	cmd := p.hostCommand(ctx, self, output, env)
 	cmd.WaitDelay = pauseTimeout
@@ -82,7 +82,7 @@ func (p Place) runBackground(ctx context.Context, self string, output io.Writer,
 	return cmd.Run()
 }
 
-// InterruptedProjects returns the projects with interrupted missions that can be hosted. note says why another project cannot.
+// InterruptedProjects returns the projects with interrupted missions that can be hosted. note gets the reasons for the others.
 func InterruptedProjects(ctx context.Context, getenv func(string) string, note func(string)) ([]Project, error) {
 	state, err := config.StateDir(getenv)
 	if err != nil {
@@ -107,7 +107,7 @@ func InterruptedProjects(ctx context.Context, getenv func(string) string, note f
 	return found, nil
 }
 
-// checkHostable returns an error if a host that is started in the project's directory would not find the project.
+// checkHostable returns an error if a host started in the project's directory would not find the project.
 func (p Project) checkHostable(state string) error {
 	ws, err := workspace.Open(p.Dir)
 	if err != nil {
@@ -123,8 +123,8 @@ func missionIDs(all []server.Mission) []string {
 	return text.Each(all, func(m server.Mission) string { return m.ID })
 }
 
-// hostCommand is a background host of the project as a process of its own: Ctrl-C in this terminal does not reach it, and it holds no
-// directory of the person's.
+// hostCommand returns a background host of the project as a separate process: Ctrl-C in this terminal does not reach it, and it
+// occupies no directory of the person.
 func (p Place) hostCommand(ctx context.Context, self string, output io.Writer, env []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, self, "host", "--dir", p.Dir)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = output, output, p.State

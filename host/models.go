@@ -14,7 +14,7 @@ import (
 	"centurion/provider"
 )
 
-// concurrency turns the configured caps into the orchestrator's, under the names that its agents have.
+// concurrency converts the configured limits to the orchestrator's, under its agents' names.
 func concurrency(cfg *config.Config, cast, assistant *agents.Cast) (slots.Caps, error) {
 	c := slots.Caps{Providers: cfg.Own.Concurrency.Providers, Models: cfg.Own.Concurrency.Models, Agents: map[string]int{}}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Own.Concurrency.Agents)) {
@@ -45,7 +45,7 @@ func NewModels(cfg *config.Config, first config.Resolved) *Models {
 	return &Models{Config: cfg, First: first, known: map[string]orchestrator.Model{}}
 }
 
-// Get returns the model of that name, and the mission's own for "".
+// Get returns the model with that name, or the mission's own for "".
 func (s *Models) Get(ref string) (orchestrator.Model, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,10 +25,10 @@ import (
 type Place struct {
 	Dir   string // the project
 	State string // its state directory
-	Token string // lets clients in
+	Token string // for clients
 }
 
-// Owner is what the process that hosts a project leaves beside its lock, so that others find it.
+// Owner is the information that a hosting process leaves next to its lock, so that others find it.
 type Owner struct {
 	PID      int            `json:"pid"`
 	Boot     string         `json:"boot,omitempty"` // the boot of the machine in which PID is valid
@@ -59,13 +59,13 @@ func Locate(dir string, getenv func(string) string) (Place, *workspace.Workspace
 	return p, ws, err
 }
 
-// StateError says that a directory of the state cannot be used.
+// StateError returns an error for an unusable state directory.
 func StateError(dir string, err error) error {
 	return &centurion.Error{Op: "open state", Kind: centurion.KindConfig, Msg: "the state directory " + dir + " cannot be used", Err: err,
 		Hint: "set CENTURION_HOME to a directory that can be written"}
 }
 
-// readToken returns the token in a file, which is made at the first use.
+// readToken returns the token in a file, created on first use.
 func readToken(file string) (string, error) {
 	if b, err := os.ReadFile(file); err == nil {
 		if t := strings.TrimSpace(string(b)); t != "" {
@@ -78,7 +78,7 @@ func readToken(file string) (string, error) {
 		return "", StateError(filepath.Dir(file), err)
 	}
 	defer os.Remove(mine)
-	// A link, unlike a rename, does not replace what somebody else has made meanwhile. Not every file system has links.
+	// A link, unlike a rename, does not replace a file that another process has created meanwhile. Not every file system has links.
 	if err := os.Link(mine, file); err != nil && !errors.Is(err, fs.ErrExist) {
 		if err := os.Rename(mine, file); err != nil {
 			return "", StateError(filepath.Dir(file), err)
@@ -88,7 +88,7 @@ func readToken(file string) (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// heldError is why a project cannot be hosted here: another process does.
+// heldError says that another process hosts the project.
 type heldError struct{ who string }
 
 func (e heldError) Error() string { return e.who }
@@ -99,7 +99,7 @@ func IsHeld(err error) bool {
 	return held
 }
 
-// HeldBy is the error that names the process which hosts a project.
+// HeldBy returns the error that names the process hosting a project.
 func HeldBy(p Place) error {
 	who, pid := "another centurion works in "+p.Dir, "PID"
 	if o, err := p.Owner(); err == nil {
@@ -110,7 +110,7 @@ func HeldBy(p Place) error {
 		Hint: "it does not answer; if it was stopped (Ctrl-Z), wake it with `fg` or `kill -CONT " + pid + "`; if it hangs, end it: `centurion resume` continues its missions"}
 }
 
-// Owner says which process hosts the project, or did so last.
+// Owner returns the process that hosts the project, or did so last.
 func (p Place) Owner() (Owner, error) {
 	var o Owner
 	b, err := os.ReadFile(p.OwnerFile())
@@ -120,7 +120,7 @@ func (p Place) Owner() (Owner, error) {
 	return o, err
 }
 
-// API returns what reads and drives a project from outside: the hosting process if there is one, else the store itself.
+// API returns the API to read and control a project: that of the hosting process if there is one, else of the store itself.
 func (p Place) API(ctx context.Context) (server.API, func() error, error) {
 	if c, _ := p.Connect(ctx); c != nil {
 		return c, func() error { c.Close(); return nil }, nil

@@ -15,19 +15,19 @@ import (
 	"centurion/server"
 )
 
-// Project is one that has state, with all its missions, newest first. There is at least one.
+// Project is a project with state, and all its missions, newest first. There is at least one.
 type Project struct {
 	Place
 	Missions []server.Mission
 }
 
-// Interrupted returns the missions that were running and have no host now.
+// Interrupted returns the missions that were running and now have no host.
 func (p Project) Interrupted() []server.Mission {
 	return slices.DeleteFunc(slices.Clone(p.Missions), func(m server.Mission) bool { return m.Reason != server.Interrupted })
 }
 
-// Projects reads every project that has missions. It creates nothing and takes no lock. note says what is wrong with a project that
-// cannot be read.
+// Projects reads every project that has missions. It creates nothing and takes no lock. note gets the reason why a project cannot be
+// read.
 func Projects(ctx context.Context, getenv func(string) string, note func(string)) ([]Project, error) {
 	state, err := config.StateDir(getenv)
 	if err != nil {
@@ -38,7 +38,7 @@ func Projects(ctx context.Context, getenv func(string) string, note func(string)
 		return nil, StateError(state, err)
 	}
 	token, err := os.ReadFile(filepath.Join(state, "token"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) { // without one there is no host to let anybody in
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // without one there is no host to grant access
 		return nil, StateError(state, err)
 	}
 	var found []Project
@@ -63,7 +63,7 @@ func Projects(ctx context.Context, getenv func(string) string, note func(string)
 	return found, nil
 }
 
-// ReadTimeout is how long the host of one project among many may take to answer.
+// ReadTimeout is how long the host of one of many projects may take to answer.
 const ReadTimeout = 5 * time.Second
 
 var errSilent = &centurion.Error{Kind: centurion.KindTimeout, Msg: "its host does not answer"}
@@ -82,12 +82,12 @@ func (p *Project) read(ctx context.Context) error {
 	return errors.Join(err, done())
 }
 
-// MovedFrom lists the directories from which a project without missions may have been moved: they are gone, had the same name or the same
-// parent, and their missions are kept under the old path.
+// MovedFrom lists the directories from which a project without missions may have been moved: they are gone, had the same name or
+// parent, and their missions are stored under the old path.
 func MovedFrom(ctx context.Context, dir string, getenv func(string) string, note func(string)) (found []string) {
 	all, err := Projects(ctx, getenv, note)
 	if err != nil {
-		return nil // nothing can be told of them
+		return nil // nothing to compare with
 	}
 	for _, p := range all {
 		_, err := os.Stat(p.Dir)
@@ -98,5 +98,5 @@ func MovedFrom(ctx context.Context, dir string, getenv func(string) string, note
 	return found[:min(len(found), maxMoved)]
 }
 
-// maxMoved is how many candidates for a moved project are named.
+// maxMoved is how many candidates for a moved project are listed.
 const maxMoved = 3

@@ -15,15 +15,15 @@ import (
 	"centurion/store"
 )
 
-// runs are the missions that this process works on, each in a goroutine of its own.
+// runs are the missions of this process, each in its own goroutine.
 type runs struct {
 	store    *store.Store
 	missions *orchestrator.Host
 	api      *server.Local
 	group    guard.Group
-	watch    func(context.Context, iter.Seq2[centurion.Event, error]) // shows desktop notices; nil if the person wants none
+	watch    func(context.Context, iter.Seq2[centurion.Event, error]) // shows desktop notices; nil if they are turned off
 
-	mu      sync.Mutex // protects what follows
+	mu      sync.Mutex // protects the fields below
 	changed chan struct{}
 	ending  bool
 	all     map[string]*run // by mission
@@ -32,17 +32,17 @@ type runs struct {
 
 var _ server.Work = (*runs)(nil)
 
-// run is the work of this process on one mission.
+// run is this process's work on one mission.
 type run struct {
 	end  context.CancelCauseFunc
 	done chan struct{} // closed when it has stopped; then err is set
-	err  error         // not even how it stopped could be recorded
+	err  error         // set if not even its end could be recorded
 }
 
-// errEnding refuses work while the host ends. The caller finds the next host.
+// errEnding refuses work while the host is ending. The caller finds the next host.
 var errEnding = &centurion.Error{Kind: centurion.KindNetwork, Msg: "this host is about to end"}
 
-// Launch begins to work on a recorded mission.
+// Launch starts work on a recorded mission.
 func (r *runs) Launch(id string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,7 +71,7 @@ func (r *runs) Launch(id string) error {
 		}
 		var m centurion.Mission
 		if m, x.err = r.missions.Run(ctx, id); x.err == nil && m.Status == centurion.MissionCompleted && m.Options.Merge && m.Options.Detached {
-			r.api.Person.MergeUnasked(ctx, id) // no person watches who could
+			r.api.Person.MergeUnasked(ctx, id) // in case no person is watching who could
 		}
 		return nil
 	})
@@ -107,7 +107,7 @@ func (r *runs) Keep(id string) (done func()) {
 	}
 }
 
-// wake tells those who wait on the channel of running that the runs have changed.
+// wake tells the waiters on running's channel that the runs have changed.
 func (r *runs) wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,7 +115,7 @@ func (r *runs) wake() {
 	r.changed = make(chan struct{})
 }
 
-// running returns the runs of this moment, and a channel that is closed when they change.
+// running returns the current runs, and a channel that is closed when they change.
 func (r *runs) running() (map[string]*run, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,11 +142,11 @@ func (r *runs) HandOver() {
 	}
 }
 
-// personTimeout is how long a host that leaves waits for a person while nothing else happens.
+// personTimeout is how long a leaving host waits for a person while nothing else happens.
 const personTimeout = time.Minute
 
-// waitForOthers waits for the missions without a successor. When ctx ends it pauses them; it pauses a mission that waits for a person when
-// nothing has happened for [personTimeout].
+// waitForOthers waits for the missions without a successor. It pauses them when ctx ends, and a mission that waits for a person after
+// [personTimeout] without any activity.
 func (r *runs) waitForOthers(ctx context.Context, say func(string)) {
 	told := map[string]bool{}
 	for {
@@ -188,7 +188,7 @@ func (r *runs) waitForOthers(ctx context.Context, say func(string)) {
 	}
 }
 
-// pause ends the work on a mission, which can be resumed, and waits for its end.
+// pause ends the work on a mission, which can be resumed, and waits for it.
 func (x *run) pause() {
 	x.end(centurion.ErrShutdown)
 	<-x.done
@@ -200,7 +200,7 @@ func (r *runs) isRunning(ctx context.Context, id string) bool {
 	return err != nil || m.Status.Alive()
 }
 
-// hasSuccessor reports whether another process takes a mission over when this one ends.
+// hasSuccessor reports whether another process takes over a mission when this one ends.
 func (r *runs) hasSuccessor(ctx context.Context, id string) bool {
 	r.mu.Lock()
 	kept := r.keepers[id] > 0
@@ -212,7 +212,7 @@ func (r *runs) hasSuccessor(ctx context.Context, id string) bool {
 	return err == nil && cmp.Or(m.Options.Detached, m.Status.Ended())
 }
 
-// endIfIdle takes no more work, unless some has just come.
+// endIfIdle stops accepting work, unless some has just arrived.
 func (r *runs) endIfIdle() bool {
 	living, _ := r.running()
 	r.mu.Lock()
@@ -232,8 +232,8 @@ func (r *runs) hasDetached(ctx context.Context) bool {
 	return false
 }
 
-// runEvents yields the start of a mission, so that its goal is known, and then its events after a number. It also yields the last events,
-// which are written when the run has ended.
+// runEvents yields the start of a mission, for its goal, and then its events after a number, including the last ones, written after the
+// run has ended.
 func (r *runs) runEvents(working context.Context, id string, after int64) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		ctx := context.WithoutCancel(working)

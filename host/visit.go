@@ -15,7 +15,7 @@ import (
 	"centurion/workspace"
 )
 
-// View is a project as one command sees it: through the process that hosts it, or through its store where none does.
+// View is a project as seen by one command: through its host, or through the store if there is none.
 type View struct {
 	API       server.API
 	Place     Place
@@ -34,7 +34,7 @@ func Open(ctx context.Context, dir string, getenv func(string) string) (*View, e
 	return p.Open(ctx, ws, getenv)
 }
 
-// Open opens the project at a place. The workspace is closed with the view, also if there is an error.
+// Open opens the project at a place. The workspace is closed with the view, and also after an error.
 func (p Place) Open(ctx context.Context, ws *workspace.Workspace, getenv func(string) string) (v *View, err error) {
 	v = &View{Place: p, Workspace: ws, getenv: getenv}
 	if v.API, v.close, err = p.API(ctx); err != nil {
@@ -55,8 +55,8 @@ func (v *View) Local() *server.Local {
 	return local
 }
 
-// AsHost calls do with the API of the project's host. Without one this process takes its place meanwhile; the error has
-// centurion.KindConflict if another process was faster.
+// AsHost calls do with the API of the project's host. Without one this process takes its place; the error has centurion.KindConflict if
+// another process was faster.
 func (v *View) AsHost(ctx context.Context, do func(server.API) error) error {
 	local := v.Local()
 	if local == nil {
@@ -66,7 +66,7 @@ func (v *View) AsHost(ctx context.Context, do func(server.API) error) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(local.Store.Own(ctx), v.Workspace.Remember(filepath.Join(v.Place.State, "plans"))) // or the next host takes an edit of ours for a stale save
+	err = errors.Join(local.Store.Own(ctx), v.Workspace.Remember(filepath.Join(v.Place.State, "plans"))) // or the next host mistakes an edit of ours for a stale save
 	if err == nil {
 		err = v.Beside(do)
 	}
@@ -80,22 +80,22 @@ func (v *View) Beside(do func(server.API) error) error {
 		return do(v.API)
 	}
 	cfg, err := config.Load(config.Options{Dir: v.Workspace.Dir(), Env: v.getenv})
-	alone := err == nil && cfg.Own.CommitsAlone() // a mistake in the configuration is no reason not to merge
+	alone := err == nil && cfg.Own.CommitsAlone() // a configuration error is no reason not to merge
 	h := orchestrator.New(orchestrator.Config{Store: local.Store, Workspace: v.Workspace, Worktrees: worktrees(v.Place, v.Workspace, nil, alone),
 		Shadow: shadow(v.Place, v.Workspace, nil)})
 	return do(&server.Local{Store: local.Store, Host: h, Person: takeover.New(h, local.Store, v.Workspace)})
 }
 
-// TidyReport is what Tidy did, and by which process.
+// TidyReport is the result of Tidy, and the process that did it.
 type TidyReport struct {
 	retention.TidyReport
 	Before  int64 `json:"bytes_before"` // of the state file; 0 if it was not compacted
 	After   int64 `json:"bytes_after"`
-	HostPID int   `json:"host_pid,omitempty"` // the process that hosts the project and did it
+	HostPID int   `json:"host_pid,omitempty"` // the hosting process, if it did it
 }
 
-// Tidy archives and removes what is left of missions that have ended. The project's host does it; without one this process does, and makes
-// the state file smaller, too.
+// Tidy archives and removes the remains of ended missions. The project's host does it; without one this process does, and compacts the
+// state file too.
 func (v *View) Tidy(ctx context.Context, o retention.TidyOptions) (rep TidyReport, err error) {
 	local := v.Local()
 	if local == nil {
@@ -126,7 +126,7 @@ func (v *View) Tidy(ctx context.Context, o retention.TidyOptions) (rep TidyRepor
 	return rep, errors.Join(err, h.Project.Close(), unlock())
 }
 
-// Lock takes the project's lock, unless another process hosts the project: then the error says which.
+// Lock takes the project's lock. The error names the process that holds it.
 func (p Place) Lock() (unlock func() error, err error) {
 	lock := flock.New(p.lockFile())
 	got, err := lock.TryLock()

@@ -14,8 +14,8 @@ import (
 	"centurion/workspace"
 )
 
-// newWeb makes the way to the network for a project's sessions: the search engines that the person's variables or files
-// name, and the private hosts that a permission rule of theirs names.
+// newWeb returns network access for a project's sessions: the search engines of the person's variables or files, and the private hosts
+// allowed by their permission rules.
 func newWeb(cfg *config.Config, ws *workspace.Workspace) (*web.Client, error) {
 	var open []string
 	for _, l := range cfg.Permission {
@@ -36,8 +36,8 @@ func newWeb(cfg *config.Config, ws *workspace.Workspace) (*web.Client, error) {
 	}}), nil
 }
 
-// openedHosts are the hosts, with their ports, that an allow rule for webfetch names in full, such as {"http://localhost:3000/*": "allow"}.
-// A rule with a wildcard in the host opens no private one: "*" means the public web.
+// openedHosts returns the hosts, with ports, that an allow rule for webfetch names in full, such as {"http://localhost:3000/*":
+// "allow"}. A wildcard in the host allows no private one: "*" means the public web.
 func openedHosts(rules []permission.Rule) []string {
 	var out []string
 	for _, r := range rules {
