@@ -1,4 +1,4 @@
-// Package service installs the program as a service of systemd or launchd, which resumes interrupted missions when the machine starts. What
+// Package service installs the program as a systemd or launchd service that resumes interrupted missions when the machine starts. What
 // the service then runs is not part of it.
 package service
 
@@ -49,8 +49,8 @@ func (u *Supervisor) Running(ctx context.Context) bool {
 	return err == nil && slices.ContainsFunc(strings.Split(state, "\n"), func(line string) bool { return strings.TrimSpace(line) == u.active })
 }
 
-// Executable returns the path of this program as a service can use it: the name on the PATH if that leads to the same
-// file, so that an update is found. A program that will be gone is refused.
+// Executable returns this program's path for use in a service: its name on the PATH if that leads to the same file, so that updates are
+// found. It refuses a temporary program.
 func Executable(path string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -73,7 +73,7 @@ func Executable(path string) (string, error) {
 	return self, nil
 }
 
-// isTemporary reports whether a program is one that the go command has built to run it once, or is in the temporary directory.
+// isTemporary reports whether the go command built a program to run it once, or it is in the temporary directory.
 func isTemporary(path, temp string) bool {
 	real := func(p string) string {
 		r, _ := filepath.EvalSymlinks(p)
@@ -86,7 +86,7 @@ func isTemporary(path, temp string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// writeWhole writes a file in one step: a reader finds the old text or the new one.
+// writeWhole writes a file atomically: readers find the old text or the new one.
 func writeWhole(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -97,7 +97,7 @@ func writeWhole(path, text string) error {
 	return os.Rename(path+".new", path)
 }
 
-// manage runs a command of the supervisor and returns what it printed. The error says why it failed.
+// manage runs a command of the supervisor and returns its output. The error says why it failed.
 func manage(ctx context.Context, command []string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, managerTime)
 	defer cancel()
@@ -126,8 +126,8 @@ func Typed(command []string) string {
 	return strings.Join(words, " ")
 }
 
-// Install writes the file of the service and starts it. Where the supervisor cannot be reached, as in a container or before the first
-// login, the file is there all the same, and unreachable says why.
+// Install writes the service's file and starts it. If the supervisor cannot be reached, as in a container or before the first login,
+// the file is written anyway, and unreachable says why.
 func (u *Supervisor) Install(ctx context.Context) (unreachable, err error) {
 	if err := writeWhole(u.File, u.text); err != nil {
 		return nil, &centurion.Error{Op: "install service", Kind: centurion.KindConfig, Err: err, Hint: "make " + filepath.Dir(u.File) + " a directory that you can write"}
@@ -154,7 +154,7 @@ func (u *Supervisor) Remove(ctx context.Context) (had bool, running, err error) 
 		}
 	}
 	if u.after != nil {
-		_, _ = manage(ctx, u.after) // it forgets the file at its next start in any case
+		_, _ = manage(ctx, u.after) // it forgets the file at its next start anyway
 	}
 	return true, running, nil
 }

@@ -11,28 +11,28 @@ import (
 	"centurion"
 )
 
-// Supervisor is what starts a program at every login or start of the machine: systemd or launchd, as data.
+// Supervisor describes what starts a program at login or boot: systemd or launchd.
 type Supervisor struct {
 	File   string     // where the service is declared
 	text   string     // its content
-	links  []string   // files that the supervisor itself makes of it, to be removed where it cannot be asked
-	reach  []string   // succeeds if there is a supervisor to talk to, and makes it read the file
-	forget []string   // before start; it fails where there is nothing to forget
-	start  []string   // from now on and at every start of the machine
-	Later  [][]string // what a person types where the supervisor cannot be reached
+	links  []string   // files created by the supervisor, to be removed if it cannot be reached
+	reach  []string   // succeeds if the supervisor can be reached, and makes it read the file
+	forget []string   // before start; fails if there is nothing to forget
+	start  []string   // now and at every boot
+	Later  [][]string // commands for the person if the supervisor cannot be reached
 	stop   []string   // the opposite of start
-	after  []string   // when the file is gone
-	state  []string   // prints the line active if the service runs
+	after  []string   // after the file is removed
+	state  []string   // prints the line "active" if the service runs
 	active string
 }
 
-// The names by which the supervisors know the service.
+// The names of the service in the supervisors.
 const (
 	unitName    = "centurion.service"
 	launchLabel = "centurion"
 )
 
-// Program is what a supervisor has to know.
+// Program is what a supervisor needs to know.
 type Program struct {
 	Executable string   // absolute
 	Env        []string // NAME=value
@@ -41,7 +41,7 @@ type Program struct {
 	UID        int
 }
 
-// New returns the supervisor of an operating system. The error has centurion.KindUsage where none is known.
+// New returns the supervisor of an operating system. The error has centurion.KindUsage if none is known.
 func New(goos string, s Program) (*Supervisor, error) {
 	switch goos {
 	case "linux":
@@ -68,8 +68,8 @@ func New(goos string, s Program) (*Supervisor, error) {
 		Hint: "let the system start `centurion service run` when you log in"}
 }
 
-// systemdUnit is the text of a systemd user unit. A missing program or a mission that brings the machine down is not
-// started again for ever: five times in ten minutes.
+// systemdUnit returns a systemd user unit. A missing program, or a mission that crashes the machine, is not restarted forever: five
+// times in ten minutes.
 func systemdUnit(s Program) string {
 	var b strings.Builder
 	b.WriteString("[Unit]\n" +
@@ -82,7 +82,7 @@ func systemdUnit(s Program) string {
 	for _, kv := range s.Env {
 		fmt.Fprintf(&b, "Environment=%s\n", systemdWord(kv))
 	}
-	// Mixed: the signal goes to the service alone, which passes it on to its hosts; what is left after the time is killed.
+	// Mixed: the signal goes only to the service, which passes it on to its hosts; after the timeout the rest is killed.
 	b.WriteString("Restart=on-failure\n" +
 		"RestartSec=10\n" +
 		"KillMode=mixed\n" +
@@ -92,12 +92,12 @@ func systemdUnit(s Program) string {
 	return b.String()
 }
 
-// systemdWord quotes one word of a unit file: backslashes and quotes are C's, and a percent sign would begin a specifier.
+// systemdWord quotes one word of a unit file: backslashes and quotes as in C, and percent signs, which start a specifier.
 func systemdWord(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "%", "%%").Replace(s) + `"`
 }
 
-// launchAgent is the text of a launchd agent. ExitTimeOut is how many seconds the hosts may take to end.
+// launchAgent returns a launchd agent. ExitTimeOut is how many seconds the hosts may take to end.
 func launchAgent(s Program) string {
 	var b strings.Builder
 	b.WriteString(xml.Header + `<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">` + "\n" +
@@ -129,6 +129,6 @@ func key(b *strings.Builder, indent, name, value string) {
 
 func element(b *strings.Builder, indent, tag, text string) {
 	fmt.Fprintf(b, "%s<%s>", indent, tag)
-	_ = xml.EscapeText(io.Writer(b), []byte(text)) // a builder takes everything
+	_ = xml.EscapeText(io.Writer(b), []byte(text)) // a builder accepts everything
 	fmt.Fprintf(b, "</%s>\n", tag)
 }
