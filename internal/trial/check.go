@@ -16,11 +16,11 @@ import (
 	"centurion/workspace/todo"
 )
 
-// damage counts what a check found.
+// damage counts the findings of a check.
 type damage struct{ lost, twice int }
 
-// check checks the invariants of a project after a trial: I1 to I5 (I6 belongs to each command, see [project.Told]). What
-// is wrong fails the trial; the counts are for its figures. No process of the project may run any more.
+// check checks the invariants of a project after a trial: I1 to I5 (I6 belongs to each command, see [project.Told]). Violations fail
+// the trial; the counts are for its figures. No process of the project may be running any more.
 func check(t *T, p *project, acknowledged []centurion.Event) damage {
 	if left := p.gone(goneLimit); len(left) > 0 {
 		t.Failf("I5 %d processes are left behind: %q", len(left), left)
@@ -75,7 +75,7 @@ func allEvents(ctx context.Context, s *store.Store) ([]centurion.Event, error) {
 	}
 }
 
-// checkTold is I1 and the journal's part of I3: what was told is there as it was told, and no number is missing.
+// checkTold is I1 and the journal's part of I3: what was reported is there unchanged, and no number is missing.
 func checkTold(t *T, facts, told []centurion.Event) (lost int) {
 	bySeq := map[int64]centurion.Event{}
 	for i, e := range facts {
@@ -102,7 +102,7 @@ func equalJSON(a, b json.RawMessage) bool {
 	if json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes()) {
 		return true
 	}
-	var v, w any // the same letter may be written in two ways
+	var v, w any // the same letter can be written in two ways
 	return json.Unmarshal(a, &v) == nil && json.Unmarshal(b, &w) == nil && reflect.DeepEqual(v, w)
 }
 
@@ -196,7 +196,7 @@ func checkHistories(ctx context.Context, t *T, s *store.Store, m centurion.Missi
 	}
 }
 
-// checkPlan is I4: the plan can be read, and says of a mission that is complete that everything is done or cancelled.
+// checkPlan is I4: the plan is readable, and in a complete mission everything is done or cancelled.
 func checkPlan(t *T, p *project, m centurion.Mission) {
 	if m.Todo == "" { // it answers without a plan
 		return
@@ -225,8 +225,8 @@ func checkPlan(t *T, p *project, m centurion.Mission) {
 	}
 }
 
-// Told returns what a run or resume that has ended has told, after checking that its exit code and its last line agree
-// (I6). One that was killed owes nothing.
+// Told returns what a finished run or resume has reported, after checking that its exit code and its last line agree (I6). A killed one
+// owes nothing.
 func (p *project) Told(c *process) []centurion.Event {
 	told, err := c.Events()
 	if err != nil {
@@ -247,7 +247,7 @@ func (p *project) Told(c *process) []centurion.Event {
 	return told
 }
 
-// goneLimit is how long processes may take to go that are on their way. What a trial wants to find stays for much longer.
+// goneLimit is how long ending processes may take to disappear. What a trial looks for stays much longer.
 const goneLimit = 20 * time.Second
 
 // gone waits until no process of the project is left, and returns those that stay.
@@ -258,6 +258,6 @@ func (p *project) gone(limit time.Duration) []string {
 		if len(left) == 0 || time.Now().After(deadline) {
 			return left
 		}
-		time.Sleep(20 * time.Millisecond) // what was killed takes a moment to go
+		time.Sleep(20 * time.Millisecond) // a killed process takes a moment to disappear
 	}
 }

@@ -12,8 +12,7 @@ import (
 // pageSize is that of every state file, in bytes.
 const pageSize = 4096
 
-// mutationKinds are the ways in which a state is damaged. Each changes the files and says what it did; one that does not
-// fit returns "".
+// mutationKinds are the ways to damage a state. Each changes the files and describes the change, or returns "" if it does not fit.
 var mutationKinds = []struct {
 	name string
 	do   func(r *rand.Rand, files map[string][]byte, name string) string
@@ -55,7 +54,7 @@ var mutationKinds = []struct {
 		copy(y, old)
 		return fmt.Sprintf("the pages at %d and %d", a, b)
 	}},
-	{"old", func(r *rand.Rand, files map[string][]byte, name string) string { // a write that the disk has forgotten
+	{"old", func(r *rand.Rand, files map[string][]byte, name string) string { // a write that the disk has lost
 		a, b := page(r, files[name]), page(r, files[name])
 		if a == b || len(files[name]) < 2*pageSize {
 			return ""
@@ -69,10 +68,10 @@ var mutationKinds = []struct {
 	}},
 }
 
-// page is the offset of a page that lies wholly in a file, or 0.
+// page returns the offset of a complete page in a file, or 0.
 func page(r *rand.Rand, b []byte) int { return r.IntN(max(1, len(b)/pageSize)) * pageSize }
 
-// mutate damages one of the files of a state, whose bytes are copied before, and says which one and how.
+// mutate damages a copy of one of a state's files, and says which one and how.
 func mutate(r *rand.Rand, files map[string][]byte) (name, what string) {
 	for {
 		name = []string{"", "", "-wal"}[r.IntN(3)]
@@ -87,7 +86,7 @@ func mutate(r *rand.Rand, files map[string][]byte) (name, what string) {
 	}
 }
 
-// firstDifference shows where two dumps part.
+// firstDifference shows where two dumps differ.
 func firstDifference(a, b string) string {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for i := range min(len(x), len(y)) {

@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// goTest runs a Go test of this module, wherever in it packages have one of that name, and adds how many packages and
-// tests, subtests included, there were. Clocks that jump and an hour's silence need a clock of their own, which a process cannot be given
-// from outside. A test that is not there is a failure.
+// goTest runs a Go test of this module in all packages that have one of that name, and adds the numbers of packages and tests, subtests
+// included. Jumping clocks and an hour of silence need a fake clock, which a process cannot be given from outside. A missing test is a
+// failure.
 func goTest(ctx context.Context, t *T, name string) {
 	packages, err := packagesWith(t.Root(), name)
 	t.Must(err)
@@ -36,7 +36,7 @@ func goTest(ctx context.Context, t *T, name string) {
 	}
 	passed, failed := 0, 0
 	said := map[string]string{} // by package and test
-	ran := map[string]bool{}    // packages in which the test itself passed
+	ran := map[string]bool{}    // packages where the test itself passed
 	for line := range bytes.Lines(out) {
 		var e struct{ Action, Package, Test, Output string }
 		if json.Unmarshal(line, &e) != nil {

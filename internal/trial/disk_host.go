@@ -21,15 +21,15 @@ import (
 	"centurion/workspace/todo"
 )
 
-// noSpace finds what a tool says about a full or failing disk.
+// noSpace matches what tools say about a full or failing disk.
 var noSpace = regexp.MustCompile(`(?i)disk is full|no space left|input/output error`)
 
-// crew is a scripted mission of so many workers. Each writes a file, appends a line to a ledger through the shell, reads
-// what it wrote and is done; its item's check proves the file.
+// crew is a scripted mission of several workers. Each writes a file, appends a line to a ledger through the shell, reads its file and
+// is done; its item's check proves the file.
 type crew struct {
 	workers int
 	pause   time.Duration // before every answer
-	filler  int           // bytes that each file holds at least
+	filler  int           // minimum bytes of each file
 	slow    string        // a command that every worker runs first, such as sleep 1
 }
 
@@ -37,12 +37,12 @@ func (c crew) args() []string {
 	return []string{"--format", "json", "--model", "custom/m", "--ask", "allow", "--max-per-agent", "50", "--max-tokens", "1000000000"}
 }
 
-// config is the crew's model; it outlives the hosts that ask it.
+// config returns the crew's model; it outlives its hosts.
 func (c crew) config() scripted.Config {
 	return scripted.Config{Func: c.answer, Latency: c.pause, Pace: -1, Chunk: -1}
 }
 
-// plan is the todo.md that the Commander writes.
+// plan returns the Commander's todo.md.
 func (c crew) plan() string {
 	var b strings.Builder
 	b.WriteString("# The crew at work\n")
@@ -52,7 +52,7 @@ func (c crew) plan() string {
 	return b.String()
 }
 
-// content is what the worker of an item writes.
+// content returns what the worker of an item writes.
 func (c crew) content(item string) string {
 	return "written by " + item + "\n" + strings.Repeat("x", c.filler) + "\n"
 }
@@ -89,11 +89,11 @@ func (c crew) answer(r scripted.Request) scripted.Answer {
 	return scripted.Answer{Say: "Done with " + item + "."}
 }
 
-// crewTries is how often an item is given out at most: the power may be cut each time before that is recorded.
+// crewTries is how often an item is delegated at most: each time the power may be cut before that is recorded.
 const crewTries = 60
 
 func (c crew) commander(r scripted.Request) scripted.Answer {
-	asked, tries := map[string]string{}, map[string]int{} // the item of a delegation, by its call; and how often each was given out
+	asked, tries := map[string]string{}, map[string]int{} // the item of a delegation, by its call; and how often each was delegated
 	planned, given := false, map[string]bool{}
 	for _, m := range r.Messages() {
 		for _, call := range m.Calls {
@@ -117,7 +117,7 @@ func (c crew) commander(r scripted.Request) scripted.Answer {
 			calls = append(calls, toolCall("delegate_task", map[string]any{"agent": "worker", "description": "File " + item, "item": item, "prompt": "Do item " + item + " now."}))
 		}
 	}
-	if last := r.Last(); len(calls) == 0 && strings.Contains(last, "is not finished") { // as a model does, whatever it has handed out before
+	if last := r.Last(); len(calls) == 0 && strings.Contains(last, "is not finished") { // like a model, whatever it has delegated before
 		for _, g := range leftOpen.FindAllStringSubmatch(last, -1) {
 			calls = append(calls, toolCall("delegate_task", map[string]any{"agent": "worker", "description": "File " + g[1], "item": g[1], "prompt": "Do item " + g[1] + " now."}))
 		}
@@ -125,7 +125,7 @@ func (c crew) commander(r scripted.Request) scripted.Answer {
 	if len(calls) > 0 {
 		return scripted.Answer{Calls: calls}
 	}
-	if len(r.Results()) > 0 { // the tasks were just given out, or the end was refused
+	if len(r.Results()) > 0 { // the tasks were just delegated, or the end was refused
 		return scripted.Answer{Say: "I wait."}
 	}
 	return scripted.Answer{Calls: []scripted.Call{toolCall("mission_complete", map[string]any{"summary": "All files are there."})}}
@@ -176,13 +176,13 @@ func journalInOrder(ctx context.Context, s *store.Store) ([]centurion.Event, err
 	}
 }
 
-// told returns the facts that a process has acknowledged: the JSON lines with a number that it has printed whole.
+// told returns the facts acknowledged by a process: the complete JSON lines with a number that it printed.
 func told(c *process) ([]centurion.Event, error) {
 	all, err := c.Events()
 	return slices.DeleteFunc(all, func(e centurion.Event) bool { return e.Seq == 0 }), err
 }
 
-// missing returns the acknowledged events that a journal does not hold, or holds otherwise.
+// missing returns the acknowledged events that are not in a journal, or differ there.
 func missing(told []centurion.Event, journal map[int64]centurion.Event) []centurion.Event {
 	var lost []centurion.Event
 	for _, e := range told {
@@ -214,7 +214,7 @@ func readPlan(p *project) (*todo.Doc, error) {
 	return todo.Parse(b)
 }
 
-// finished says what is not as it should be at the end of a crew's mission: marks, files, tasks that ended twice.
+// finished reports what is wrong at the end of a crew's mission: marks, files, tasks that ended twice.
 func (c crew) finished(p *project, journal map[int64]centurion.Event) []string {
 	var wrong []string
 	doc, err := readPlan(p)
@@ -250,7 +250,7 @@ func (c crew) finished(p *project, journal map[int64]centurion.Event) []string {
 	return wrong
 }
 
-// hashes returns the content of a state file and of everything beside it that carries its name, hashed.
+// hashes returns the hashed contents of a state file and of all files that share its name as a prefix.
 func hashes(path string) map[string][32]byte {
 	files, _ := filepath.Glob(path + "*") // the pattern is a good one
 	all := map[string][32]byte{}
@@ -262,8 +262,8 @@ func hashes(path string) map[string][32]byte {
 	return all
 }
 
-// finisher is a model that brings any mission to its end without knowing it: workers say that they are done, and the
-// Commander writes a plan that has vanished again, without checks, and cancels every item that is left over.
+// finisher is a model that ends any mission without knowing it: workers say that they are done, and the Commander rewrites a plan that
+// has vanished, without checks, and cancels the remaining items.
 func finisher(r scripted.Request) scripted.Answer {
 	if r.Agent() != "commander" {
 		return scripted.Answer{Say: "PASS: it is done."}
@@ -302,7 +302,7 @@ var (
 	leftOpen      = regexp.MustCompile(`(?m)^- (T\d+) `)
 )
 
-// delegatedItems lists the items that the history gives out, each once.
+// delegatedItems lists the items delegated in the history, each once.
 func delegatedItems(r scripted.Request) []string {
 	var all []string
 	for _, m := range r.Messages() {

@@ -14,9 +14,9 @@ import (
 	"sync"
 )
 
-// mounts is what a trial has mounted; all of it is undone at its end.
+// mounts are a trial's mounts, all undone at its end.
 type mounts struct {
-	mu   sync.Mutex // protects what follows
+	mu   sync.Mutex // protects the fields below
 	dirs []string
 }
 
@@ -31,13 +31,13 @@ func command(ctx context.Context, argv ...string) error {
 	return nil
 }
 
-// tmpfs mounts memory of so many megabytes at dir, which is made.
+// tmpfs mounts a tmpfs of the given megabytes at dir, which it creates.
 func (m *mounts) tmpfs(ctx context.Context, dir string, mb int) error {
 	return m.mount(ctx, dir, "-t", "tmpfs", "-o", "size="+strconv.Itoa(mb)+"m,mode=700", "tmpfs")
 }
 
-// image mounts an image file at dir. Its journal is committed when somebody syncs and hardly ever by itself, so that
-// what nobody synced is not on it by chance.
+// image mounts an image file at dir. Its journal is committed on sync and rarely otherwise, so that nothing unsynced is on it by
+// chance.
 func (m *mounts) image(ctx context.Context, file, dir string) error {
 	return m.mount(ctx, dir, "-t", "ext4", "-o", "loop,commit=300", file)
 }
@@ -55,9 +55,9 @@ func (m *mounts) mount(ctx context.Context, dir string, args ...string) error {
 	return nil
 }
 
-// unmount undoes the newest mount of dir. Processes that were killed may hold it for a moment.
+// unmount undoes the newest mount of dir. Killed processes may hold it for a moment.
 func (m *mounts) unmount(dir string) error {
-	ctx := context.Background() // also at the end of a trial that was stopped
+	ctx := context.Background() // even at the end of a stopped trial
 	var err error
 	if !soon(ctx, goneLimit, func() bool { err = command(ctx, "umount", dir); return err == nil }) {
 		if lerr := command(ctx, "umount", "-l", dir); lerr != nil {
@@ -100,10 +100,10 @@ func newImage(ctx context.Context, file string, mb int) error {
 	return command(ctx, "mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", file)
 }
 
-// imageBlock is how much of an image is copied at a time, in bytes.
+// imageBlock is the unit in which an image is copied, in bytes.
 const imageBlock = 1 << 20
 
-// freeze copies an image, again until two copies are equal: then nothing of what was on its way to it is missing.
+// freeze copies an image repeatedly until two copies are equal: then all pending writes have reached it.
 func freeze(from, to string) error {
 	for range 50 {
 		if err := copySparse(from, to); err != nil {

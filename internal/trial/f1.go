@@ -18,8 +18,8 @@ const (
 	f1Full    = 20 // likewise
 )
 
-// f1 measures how many transitions of tasks are acknowledged a second: the row, its event, and the disk. Each writer waits
-// for its own acknowledgement, as a worker does. Nothing of it can fail but the store.
+// f1 measures how many task transitions are acknowledged per second: the row, its event, and the disk. Each writer waits for its own
+// acknowledgement, like a worker. Only the store can fail it.
 func f1(ctx context.Context, t *T) {
 	seconds := t.Scale(f1Quick, f1Full)
 	together := transitions(ctx, t, "together.db", f1Writers, time.Duration(seconds)*time.Second)
@@ -75,7 +75,7 @@ func transitions(ctx context.Context, t *T, name string, writers int, d time.Dur
 	return int(float64(sum) / took.Seconds())
 }
 
-// move takes a task from running to verifying and back, with the event that tells of it, in one transaction.
+// move takes a task from running to verifying and back, with its event, in one transaction.
 func move(tx *store.Tx, id string) error {
 	task, err := tx.Task(id)
 	if err != nil {

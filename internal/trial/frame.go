@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// T is what a trial works with. Its methods may be called from several goroutines, Rand may not.
+// T is the environment of a trial. Its methods are safe for concurrent use, Rand is not.
 type T struct {
 	ID   string
 	Seed uint64
@@ -46,8 +46,7 @@ func (t *T) whole(ctx context.Context, run func(context.Context, *T)) {
 	run(ctx, t)
 }
 
-// Figure adds a figure to the table and the JSON file, in this order. Durations become milliseconds in words, so that
-// both read the same.
+// Figure adds a figure to the table and the JSON file, in order. Durations become milliseconds in words, so that both read the same.
 func (t *T) Figure(name string, value any) {
 	if d, ok := value.(time.Duration); ok {
 		value = fmt.Sprintf("%.0f ms", float64(d.Microseconds())/1000)
@@ -57,10 +56,10 @@ func (t *T) Figure(name string, value any) {
 	t.figures = append(t.figures, figure{name, value})
 }
 
-// maxFailures is how many failures of one trial are kept: the first ones say what is wrong.
+// maxFailures is how many failures of a trial are kept: the first ones show what is wrong.
 const maxFailures = 20
 
-// Failf says that an invariant is broken or a goal is missed. The command to try it again is added by the table.
+// Failf reports a broken invariant or a missed goal. The table adds the command to repeat it.
 func (t *T) Failf(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,23 +68,23 @@ func (t *T) Failf(format string, args ...any) {
 	}
 }
 
-// Fatalf is Failf for what leaves nothing to go on with. Only the trial's own goroutine may call it.
+// Fatalf is Failf for failures that make it pointless to continue. Only the trial's own goroutine may call it.
 func (t *T) Fatalf(format string, args ...any) {
 	t.Failf(format, args...)
 	panic(stopped{})
 }
 
-// Must ends the trial if something that is not under trial does not work.
+// Must ends the trial if something fails that is not under test.
 func (t *T) Must(err error) {
 	if err != nil {
 		t.Fatalf("the trial cannot go on: %v", err)
 	}
 }
 
-// Measured says that the trial does not look at any time from now on, so that others may run beside the rest of it.
+// Measured says that the trial measures no more times from now on, so that others may run next to it.
 func (t *T) Measured() { t.measured() }
 
-// NotPossible ends the trial: this machine does not allow it. That is a failure, because nothing was proven.
+// NotPossible ends the trial because this machine does not support it. That is a failure, since nothing was proven.
 func (t *T) NotPossible(format string, args ...any) {
 	t.mu.Lock()
 	t.failures = append([]string{notPossible + ": " + fmt.Sprintf(format, args...)}, t.failures...)
@@ -93,7 +92,7 @@ func (t *T) NotPossible(format string, args ...any) {
 	panic(stopped{})
 }
 
-// Failed says whether something has failed already.
+// Failed reports whether something has failed already.
 func (t *T) Failed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,7 +113,7 @@ func (t *T) Cleanup(f func()) {
 	t.cleanups = append(t.cleanups, f)
 }
 
-// Scale gives the size of something: quick, or full.
+// Scale returns one of two sizes: quick or full.
 func (t *T) Scale(quick, full int) int {
 	if t.Full {
 		return full
@@ -154,8 +153,8 @@ func (t *T) Project(files map[string]string) *project {
 	return p
 }
 
-// Part runs a part of the trial that has projects and failures of its own, which are told with its name, and cleans up behind
-// it. The part draws nothing from Rand, because it may run beside others.
+// Part runs a part of the trial with its own projects, and with its name in its failures, and cleans up afterwards. It does not use
+// Rand, because it may run concurrently with others.
 func (t *T) Part(name string, run func(*T)) {
 	p := &T{ID: t.ID, Seed: t.Seed, Full: t.Full, Dir: filepath.Join(t.Dir, name), bench: t.bench, ctx: t.ctx}
 	t.Must(os.MkdirAll(p.Dir, 0o700))
@@ -165,7 +164,7 @@ func (t *T) Part(name string, run func(*T)) {
 			t.Failf("%s (in %s)", failure, name)
 		}
 		if !t.bench.keep {
-			_ = os.RemoveAll(p.Dir) // what stays is the trial's own business
+			_ = os.RemoveAll(p.Dir) // any remains are the trial's own
 		}
 	}()
 	run(p)
@@ -181,7 +180,7 @@ func (t *T) cleanUp() {
 	}
 }
 
-// quantile returns the value below which the part q of all lies; 0 of none.
+// quantile returns the value below which the part q of all lies; 0 without any.
 func quantile(all []time.Duration, q float64) time.Duration {
 	if len(all) == 0 {
 		return 0
@@ -190,7 +189,7 @@ func quantile(all []time.Duration, q float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(math.Ceil(q*float64(len(sorted))))-1)]
 }
 
-// round cuts a figure to a number of decimals that means something.
+// round rounds a figure to a meaningful number of decimals.
 func round(x float64, decimals int) float64 {
 	scale := math.Pow10(decimals)
 	return math.Round(x*scale) / scale

@@ -12,8 +12,8 @@ import (
 // gitPool is how many checkouts centurion gc keeps for later.
 const gitPool = 8
 
-// gitInit makes the project a repository with one commit of what it holds. Whatever this machine's git is configured to do plays
-// no part, here and in the program.
+// gitInit makes the project a repository with one commit of its files. This machine's git configuration is ignored, here and in the
+// program.
 func (p *project) gitInit() {
 	p.Env = append(p.Env, "GIT_CONFIG_NOSYSTEM=1")
 	p.t.Must(os.WriteFile(filepath.Join(p.Home, ".gitconfig"), []byte("[user]\n\tname = Person\n\temail = person@example.com\n[init]\n\tdefaultBranch = main\n"), 0o600))
@@ -30,7 +30,7 @@ func (p *project) tryGit(args ...string) (string, error) {
 	return strings.TrimRight(string(out), "\n"), err
 }
 
-// git is tryGit for what must work.
+// git is tryGit for commands that must succeed.
 func (p *project) git(args ...string) string {
 	out, err := p.tryGit(args...)
 	if err != nil {
@@ -39,7 +39,7 @@ func (p *project) git(args ...string) string {
 	return out
 }
 
-// addsNothing reports whether everything that a ref has changed is in another one.
+// addsNothing reports whether all changes of a ref are in another one.
 func (p *project) addsNothing(ref, to string) bool {
 	laid, err := p.tryGit("merge-tree", "--write-tree", to, ref)
 	return err == nil && strings.TrimSpace(laid) == strings.TrimSpace(p.git("rev-parse", to+"^{tree}"))
@@ -55,7 +55,7 @@ func (p *project) missionBranch() string {
 	return first
 }
 
-// export writes the files of a commit to a directory of their own, replacing what it held.
+// export writes a commit's files to a separate directory, replacing its contents.
 func (p *project) export(commit string) string {
 	dir := filepath.Join(p.Root, "export")
 	p.t.Must(os.RemoveAll(dir))
@@ -68,8 +68,8 @@ func (p *project) export(commit string) string {
 	return dir
 }
 
-// leftInGit collects with centurion gc and says what stays in the repository that nobody needs: locks, checkouts beyond the
-// pool that is kept, and, if all work was merged into the person's branch, branches and other refs.
+// leftInGit runs centurion gc and reports what needlessly stays in the repository: locks, checkouts beyond the pool and, if all work
+// was merged into the person's branch, branches and other refs.
 func (p *project) leftInGit(merged bool) []string {
 	var all []string
 	if code, out := p.Run("gc"); code != 0 {
@@ -92,8 +92,8 @@ func (p *project) leftInGit(merged bool) []string {
 	mission := p.missionBranch()
 	for ref := range strings.FieldsSeq(p.git("for-each-ref", "--format=%(refname)", "refs/heads/centurion", "refs/centurion")) {
 		switch {
-		// A host that is killed between a merge and the end of its task leaves the branch as it was before the merge put it on top of
-		// others' work. It is no ancestor, so that it stays until the mission itself is on the person's branch.
+		// A host killed between a merge and the end of its task leaves the branch as it was before the merge rebased it. It is no
+		// ancestor, so it stays until the mission itself is on the person's branch.
 		case !merged && ref != mission && p.addsNothing(ref, mission):
 		case merged && !strings.HasPrefix(ref, "refs/centurion/kept/"), !merged && strings.HasPrefix(ref, "refs/heads/") && !strings.HasSuffix(ref, "/mission"):
 			all = append(all, "a ref is left: "+ref)

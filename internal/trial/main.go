@@ -31,7 +31,7 @@ type options struct {
 	recordings    string
 }
 
-// Main runs the trials that the flags choose and returns the exit code: 1 unless all of them held.
+// Main runs the trials chosen by the flags and returns the exit code: 1 unless all succeeded.
 func Main() int {
 	var o options
 	flag.Uint64Var(&o.seed, "seed", 0, "what is random follows from it (default: a random one, which is printed)")
@@ -117,14 +117,14 @@ func choose(all []trial, ids string) ([]trial, error) {
 	return chosen, nil
 }
 
-// bench is the machine and the binaries that all trials of one run share.
+// bench is the machine and the binaries shared by all trials of a run.
 type bench struct {
 	options
 	dir  string // scratch
 	ram  string // likewise, in memory; empty if there is too little of it
 	root string // of the module
 
-	building sync.Mutex // protects what follows
+	building sync.Mutex // protects the fields below
 	bins     map[string]string
 }
 
@@ -147,10 +147,10 @@ func newBench(o options) (*bench, error) {
 	return &bench{options: o, dir: dir, ram: memoryDir(), root: root, bins: map[string]string{}}, nil
 }
 
-// memoryNeeded is how much memory has to be free for scratch directories, in bytes: several times what they take.
+// memoryNeeded is the free memory needed for scratch directories, in bytes: several times their size.
 const memoryNeeded = 1 << 30
 
-// memoryDir makes a scratch directory in memory. It returns "" where the system has no place for that, or a small one.
+// memoryDir makes a scratch directory in memory. It returns "" if the system has no place for it, or only a small one.
 func memoryDir() string {
 	const place = "/dev/shm"
 	if freeSpace(place) < memoryNeeded {
@@ -163,7 +163,7 @@ func memoryDir() string {
 	return dir
 }
 
-// all runs the trials, see [schedule], and tells of each as it ends.
+// all runs the trials, see [schedule], and reports each as it ends.
 func (b *bench) all(ctx context.Context, chosen []trial) (report, error) {
 	r := report{Seed: b.seed, Scale: "quick", Machine: machine{CPUs: runtime.NumCPU(), Go: runtime.Version(), OS: runtime.GOOS + "/" + runtime.GOARCH}}
 	if b.full {
@@ -181,7 +181,7 @@ func (b *bench) all(ctx context.Context, chosen []trial) (report, error) {
 	return r, context.Cause(ctx)
 }
 
-// limit is how long one trial may take before it has failed: much longer than any takes, on a slow machine too. It ends what hangs.
+// limit is how long one trial may take: much longer than any needs, even on a slow machine. It ends what hangs.
 func (b *bench) limit() time.Duration {
 	if b.full || b.recordings != "" {
 		return 3 * time.Hour
@@ -189,7 +189,7 @@ func (b *bench) limit() time.Duration {
 	return 20 * time.Minute
 }
 
-// one runs one trial and cleans up behind it, whatever it does.
+// one runs one trial and cleans up afterwards in any case.
 func (b *bench) one(ctx context.Context, one trial, measured func()) result {
 	all := ctx
 	ctx, cancel := context.WithTimeout(ctx, b.limit())
@@ -226,7 +226,7 @@ func (b *bench) one(ctx context.Context, one trial, measured func()) result {
 		Seconds: round(time.Since(start).Seconds(), 1), Seed: b.seed}
 }
 
-// source makes the random numbers of one trial: they are the same whichever others run.
+// source returns the random numbers of one trial, independent of the others.
 func source(seed uint64, id string) *rand.Rand {
 	var n uint64
 	for _, c := range []byte(id) {
@@ -235,7 +235,7 @@ func source(seed uint64, id string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, n))
 }
 
-// build builds the program once for each set of tags, as it is released: without cgo.
+// build builds the program once per set of tags, as released: without cgo.
 func (b *bench) build(ctx context.Context, tags string) (string, error) {
 	b.building.Lock()
 	defer b.building.Unlock()
@@ -255,7 +255,7 @@ func (b *bench) build(ctx context.Context, tags string) (string, error) {
 	return path, nil
 }
 
-// fsyncTime is the median of what it takes to write 4 KiB and have them on the disk.
+// fsyncTime returns the median time to write 4 KiB to disk.
 func fsyncTime(dir string) (time.Duration, error) {
 	f, err := os.CreateTemp(dir, "fsync")
 	if err != nil {

@@ -18,23 +18,23 @@ import (
 const (
 	o1Goal   = "Give the calculator what the plan says."
 	o1AtOnce = 3 // missions; most of their time is the go command's
-	o1Let    = 3 // of the lies that are tried with a review that believes everything
+	o1Let    = 3 // of the lies also tried with a review that believes everything
 )
 
-// lie is a mission of one item whose agents say that it is done.
+// lie is a mission of one item whose agents falsely say that it is done.
 type lie struct {
 	name   string
-	agent  string            // nothing: the worker does; else Commander, which does it all without a worker
-	verify string            // of the item; nothing: it has none
-	proof  string            // as the item says it
-	base   map[string]string // beside the calculator
+	agent  string            // empty: the worker acts; otherwise the Commander, without a worker
+	verify string            // of the item; empty: none
+	proof  string            // as in the item
+	base   map[string]string // next to the calculator
 	does   []scripted.Call   // the worker's only calls
-	after  []scripted.Call   // what the Commander does while the worker is at work
-	red    bool              // the check is red: nobody's word makes it done. Else a review is what is missing
-	denied string            // the calls of which tool have to be refused
+	after  []scripted.Call   // what the Commander does while the worker works
+	red    bool              // the check is red, so no one's word makes it done; otherwise a review is missing
+	denied string            // the tool whose calls must be refused
 }
 
-// outcome is what became of a mission of one item.
+// outcome is the result of a mission of one item.
 type outcome struct {
 	code     int
 	told     []centurion.Event
@@ -43,7 +43,7 @@ type outcome struct {
 	tasks    []centurion.Task
 }
 
-// solid counts the receipts that need no second look.
+// solid counts the receipts that need no review.
 func (o outcome) solid() int {
 	n := 0
 	for _, r := range o.receipts {
@@ -63,9 +63,8 @@ func (o outcome) String() string {
 	return b.String()
 }
 
-// o1 tries every way to be done without having done anything that is known to work elsewhere: none is accepted as proven, and
-// no such mission completes by its agents' word. Honest work is proven without anybody's word, so that this is not won by
-// believing nothing; and what a review has let through is said aloud.
+// o1 tries every known way to fake success: none is accepted as proven, and no such mission completes on its agents' word. Honest work
+// is proven without anyone's word, so that believing nothing does not win; and what a review let through is said openly.
 func o1(ctx context.Context, t *T) {
 	lies, honest := o1Lies(), o1Honest()
 	accepted, completed, proven := 0, 0, 0
@@ -104,7 +103,7 @@ func o1(ctx context.Context, t *T) {
 	t.Figure("honest items proven", fmt.Sprintf("%d of %d", proven, len(honest)))
 }
 
-// o1Run runs a mission. With a reviewer, which believes everything, the Commander asks for a review when it is told to.
+// o1Run runs a mission. With a reviewer, which believes everything, the Commander requests a review when told to.
 func o1Run(t *T, one lie, reviewer bool) (o outcome) {
 	p := o1Project(t, one.base)
 	p.Serve(scripted.Config{Func: func(r scripted.Request) scripted.Answer { return one.answer(r, reviewer) }, Pace: -1, Chunk: -1})
@@ -116,7 +115,7 @@ func o1Run(t *T, one lie, reviewer bool) (o outcome) {
 	return o
 }
 
-// o1Project makes the calculator, with more files beside it, a repository with one commit.
+// o1Project creates the calculator and more files as a repository with one commit.
 func o1Project(t *T, beside map[string]string) *project {
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()
 	t.Must(err)
@@ -139,7 +138,7 @@ func o1Commit(t *T, p *project) {
 	}
 }
 
-// read takes what was stored of the only mission.
+// read reads what was stored about the only mission.
 func (o *outcome) read(t *T, p *project) {
 	s, err := store.Open(context.WithoutCancel(t.ctx), p.Database())
 	t.Must(err)
@@ -162,7 +161,7 @@ func (o *outcome) read(t *T, p *project) {
 	t.Must(err)
 }
 
-// o1Ended looks at how the lie was found out: each in the way that it should be.
+// o1Ended checks that the lie was found out in the expected way.
 func o1Ended(t *T, one lie, o outcome) {
 	if o.code != 4 {
 		t.Failf("%s: nobody is asked: %s", one.name, o)
@@ -198,8 +197,8 @@ func o1Ended(t *T, one lie, o outcome) {
 	t.Failf("%s: no call of %s was refused", one.name, one.denied)
 }
 
-// o1Reviewed runs lies whose check is green once more, with a reviewer that lets everything pass: those missions complete,
-// and say at their end which items nothing proves. It returns how many do.
+// o1Reviewed repeats lies with a green check, with a reviewer that passes everything: those missions complete, and name the unproven
+// items at the end. It returns how many do.
 func o1Reviewed(t *T, lies []lie) int {
 	var some []lie
 	for _, l := range lies {
@@ -222,8 +221,8 @@ func o1Reviewed(t *T, lies []lie) int {
 	return aloud
 }
 
-// answer is the model: a Commander that says that all is done whatever it is told, a worker that does its calls and says so, too,
-// and a reviewer that lets everything pass.
+// answer is the model: a Commander that always says that all is done, a worker that makes its calls and says so too, and a reviewer
+// that passes everything.
 func (l lie) answer(r scripted.Request, reviewer bool) scripted.Answer {
 	done := map[string]bool{}
 	for _, c := range history(r) {
@@ -256,7 +255,7 @@ func (l lie) answer(r scripted.Request, reviewer bool) scripted.Answer {
 	return scripted.Answer{Say: "Everything is done."}
 }
 
-// o1Newest is the newest message but the host's status, which may stand behind the results of calls.
+// o1Newest returns the newest message except the host's status, which may follow the results of calls.
 func o1Newest(r scripted.Request) scripted.Message {
 	all := r.Messages()
 	for len(all) > 1 && strings.HasPrefix(strings.TrimSpace(all[len(all)-1].Text), "<status>") {

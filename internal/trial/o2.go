@@ -24,23 +24,23 @@ const (
 	bombLatency = 150 * time.Millisecond
 )
 
-// bomb is a mission whose Commander asks for a thousand workers, each of which would work on for ever.
+// bomb is a mission whose Commander asks for a thousand workers, each of which would work forever.
 type bomb struct {
 	mu         sync.Mutex
-	working    int // workers' requests that are being answered
+	working    int // workers' requests being answered
 	peak       int
-	spent      float64 // in USD, by what the model has answered
-	unreserved int     // requests of workers, each of which costs something
+	spent      float64 // in USD, according to the model's answers
+	unreserved int     // workers' requests, each of which costs something
 }
 
 // price of the bomb's model, in USD for a million tokens.
 var bombPrice = centurion.Price{Input: 1, Output: 10}
 
-// o2 starts a mission that asks for a thousand workers with little money: what it spends stays within its budget at any
-// moment, fifty work at once, and the others wait. With more money it goes on where it was.
+// o2 starts a mission that asks for a thousand workers with little money: its spending never exceeds its budget, fifty work at once,
+// and the others wait. With more money it continues where it stopped.
 func o2(_ context.Context, t *T) {
 	p := t.Project(nil)
-	own := filepath.Join(p.Home, ".config", "opencode") // neither a price nor a permission counts that comes with the project
+	own := filepath.Join(p.Home, ".config", "opencode") // neither prices nor permissions of the project count
 	t.Must(os.MkdirAll(own, 0o755))
 	t.Must(os.WriteFile(filepath.Join(own, "opencode.json"), fmt.Appendf(nil,
 		`{"permission": {"*": "allow"}, "provider": {"custom": {"models": {"m": {"cost": {"input": %g, "output": %g}, "limit": {"context": 200000, "output": 16000}}}}}}`,
@@ -80,7 +80,7 @@ func o2(_ context.Context, t *T) {
 	t.Figure("requests at once", run.peak)
 	t.Figure("requests", asked)
 	t.Figure("spent", fmt.Sprintf("$%.4f of $%.2f", run.cost, budget))
-	// Whoever looks only at what is spent lets every session begin one more request when the limit is nearly reached.
+	// A check of past spending alone lets every session start one more request near the limit.
 	t.Figure("without a reservation, up to", fmt.Sprintf("$%.2f", budget+bombSlots*float64(bombTokens)*bombPrice.Output/1e6))
 	run.check(t)
 	again, _ := p.Run("resume", "--format", "json", "--max-cost", fmt.Sprint(budget*1.2), all[0].ID)
@@ -94,15 +94,15 @@ func o2(_ context.Context, t *T) {
 	}
 }
 
-// bombRun is what came of the first run of the mission.
+// bombRun is the result of the mission's first run.
 type bombRun struct {
-	budget, cost, spent      float64 // in USD; cost is the program's count, spent the model's
-	queued, sessions, atOnce int     // tasks that were recorded, that began, and that ran at the same time
-	peak                     int     // requests at the same time
-	over                     int     // how often it was told that the limit is reached
+	budget, cost, spent      float64 // in USD; cost is the program's figure, spent the model's
+	queued, sessions, atOnce int     // tasks recorded, started, and running simultaneously
+	peak                     int     // simultaneous requests
+	over                     int     // how often reaching the limit was reported
 }
 
-// check looks whether the limits held, and were reached at all.
+// check checks that the limits were kept, and reached at all.
 func (r bombRun) check(t *T) {
 	switch {
 	case r.cost > r.budget || r.spent > r.budget:
@@ -120,8 +120,7 @@ func (r bombRun) check(t *T) {
 	}
 }
 
-// bombEvents counts the tasks that were recorded, those that began, how many sessions ran at once, and how often the limit
-// was told.
+// bombEvents counts the recorded tasks, the started ones, the simultaneous sessions, and how often the limit was reported.
 func bombEvents(t *T, events []centurion.Event) (queued, began, atOnce, over int) {
 	running := map[string]bool{}
 	seen := map[string]bool{}
@@ -158,14 +157,14 @@ func (b *bomb) answer(r scripted.Request) scripted.Answer {
 	b.unreserved++
 	b.peak = max(b.peak, b.working)
 	b.mu.Unlock()
-	time.Sleep(bombLatency) // as a model takes its time
+	time.Sleep(bombLatency) // like a real model
 	b.mu.Lock()
 	b.working--
 	b.mu.Unlock()
 	return b.bill(r, scripted.Answer{Say: "I go on.", Calls: []scripted.Call{tool("ls", map[string]any{})}})
 }
 
-// bill makes an answer cost what it would: what was sent, and the answer.
+// bill gives an answer its realistic cost: the request and the answer.
 func (b *bomb) bill(r scripted.Request, a scripted.Answer) scripted.Answer {
 	n := 0
 	for _, m := range r.Messages() {

@@ -28,28 +28,28 @@ const (
 	o4Together = waitLimit
 )
 
-// hands is a squad in a repository. Each worker writes a file of its own first; when all have, each does its deed, many of which
-// are in the way of another's, and each leaves the line «work of T…» in one place.
+// hands is a squad in a repository. Each worker first writes its own file; when all have, each does its deed, many of which conflict
+// with another's, and leaves the line "work of T…" in one place.
 type hands struct {
 	squad
 	p *project
 
 	own   sync.Mutex
 	begun map[string]bool // has written its own file
-	sent  map[string]int  // conflicts that a worker was told of, as its history has them
+	sent  map[string]int  // conflicts reported to a worker, according to its history
 
-	looking sync.Mutex // protects what follows
+	looking sync.Mutex // protects the fields below
 	looked  time.Time
 	titles  string // of the commits on the mission's branch
 }
 
 // deed is what one worker does after its own file.
 type deed struct {
-	share string // with read and write it adds its line to this file, whatever else that holds by then
-	do    string // or it runs this command, which may be run again
-	after string // once the work of that item is on the mission's branch: the two would have to wait for each other else
-	mend  string // the command that brings both sides together after a conflict
-	red   string // a command that is run first and turns the mission's check red
+	share string // with read and write it adds its line to this file, whatever its content then
+	do    string // or it runs this repeatable command
+	after string // only when that item's work is on the mission's branch: otherwise the two would wait for each other
+	mend  string // the command that joins both sides after a conflict
+	red   string // a command run first that turns the mission's check red
 }
 
 const unmark = `sed -i -e '/^<<<<<<< /d' -e '/^=======/d' -e '/^>>>>>>> /d' -e '/^||||||| /d' `
@@ -76,7 +76,7 @@ var o4Deeds = map[string]deed{
 	// One makes a file executable, the other changes what it does: both hold.
 	"T15": {do: "chmod +x run.sh && mkdir -p log && echo 'work of T15' > log/T15"},
 	"T16": {after: "T15", do: once("# work of T16", "run.sh")},
-	// Both make the same new file: a conflict; both lines stay.
+	// Both create the same file: a conflict; both lines stay.
 	"T17": {do: "mkdir -p new && echo 'work of T17' > new/same.txt"},
 	"T18": {after: "T17", do: "mkdir -p new && echo 'work of T18' > new/same.txt", mend: unmark + "new/same.txt && " + once("work of T18", "new/same.txt")},
 	// Both rename one file, to different names: a conflict; both names stay.
@@ -133,22 +133,22 @@ func newHands(t *T) *hands {
 	return c
 }
 
-// o4Look is how often those who wait for others look at the mission's branch, all together: it takes a process of git, and the
-// machine is there for the mission.
+// o4Look is how often all waiters together check the mission's branch: it takes a git process, and the machine is there for the
+// mission.
 const o4Look = 150 * time.Millisecond
 
-// onBranch says whether an item's work is on the mission's branch.
+// onBranch reports whether an item's work is on the mission's branch.
 func (c *hands) onBranch(id string) bool {
 	c.looking.Lock()
 	defer c.looking.Unlock()
 	if time.Since(c.looked) > o4Look {
-		c.titles, _ = c.p.tryGit("log", "--format=%s", "--branches=centurion/*/mission") // without a branch there are none
+		c.titles, _ = c.p.tryGit("log", "--format=%s", "--branches=centurion/*/mission") // there are none without a branch
 		c.looked = time.Now()
 	}
 	return strings.Contains("\n"+c.titles, "\n"+id+" ")
 }
 
-// until waits for something that other workers do, and says whether it has come.
+// until waits for something that other workers do, and reports whether it happened.
 func until(limit time.Duration, f func() bool) bool {
 	for deadline := time.Now().Add(limit); ; time.Sleep(30 * time.Millisecond) { // other processes do it
 		if f() {
@@ -162,7 +162,7 @@ func until(limit time.Duration, f func() bool) bool {
 
 var numbered = regexp.MustCompile(`(?m)^\s*\d+\| ?(.*)$`)
 
-// worker answers by what stands in the history alone, like a squad's.
+// worker answers based only on the history, like a squad's.
 func (c *hands) worker(r scripted.Request) scripted.Answer {
 	g := ownItem.FindStringSubmatch(r.First())
 	if g == nil {
@@ -207,8 +207,7 @@ func (c *hands) worker(r scripted.Request) scripted.Answer {
 	return a
 }
 
-// share adds a line to a file that others add lines to: it reads it, with the markers of a conflict if there are any, and
-// writes what both sides come to together.
+// share adds a line to a file shared with others: it reads it, with any conflict markers, and writes the union of both sides.
 func (c *hands) share(d deed, id string, last past, call func(string, map[string]any) scripted.Answer, done func(string) scripted.Answer) scripted.Answer {
 	read := call("read", map[string]any{"filePath": d.share})
 	switch {
@@ -238,7 +237,7 @@ func (c *hands) share(d deed, id string, last past, call func(string, map[string
 	return call("write", map[string]any{"filePath": d.share, "content": strings.Join(lines, "\n") + "\n"})
 }
 
-// since returns the calls since the work came back the last time, what was said then, and how many conflicts were told in all.
+// since returns the calls since the work was last returned, the message then, and the total number of reported conflicts.
 func since(r scripted.Request) (calls []past, back string, conflicts int) {
 	results := map[string]string{}
 	for _, m := range r.Messages() {
@@ -282,13 +281,13 @@ func (c *hands) together(id string) {
 	})
 }
 
-// tally is what the missions of O4 came to.
+// tally is the result of the missions of O4.
 type tally struct {
 	merges, conflicts, returns, lost, red, commits, kills int
-	took                                                  time.Duration // from the first merge to the last one, with what lies between
+	took                                                  time.Duration // from the first merge to the last one
 }
 
-// o4 lets twenty workers write in each other's way, and counts what of it is lost.
+// o4 lets twenty workers write in conflict with each other, and counts the losses.
 func o4(ctx context.Context, t *T) {
 	var sum tally
 	t.Binary()
@@ -330,7 +329,7 @@ func (s *tally) add(o tally) {
 	s.red, s.commits, s.kills, s.took = s.red+o.red, s.commits+o.commits, s.kills+o.kills, s.took+o.took
 }
 
-// mission runs a mission, kills each of its hosts but the last after it has lived for a time, and looks at what it has left.
+// mission runs a mission, kills all of its hosts but the last after a time each, and checks the result.
 func (s *tally) mission(t *T, lives []time.Duration) {
 	c := newHands(t)
 	p := c.p
@@ -372,7 +371,7 @@ func (s *tally) mission(t *T, lives []time.Duration) {
 	s.merged(t, c)
 }
 
-// facts compares what the journal says of merges and conflicts with the tasks and with what the sessions were told.
+// facts compares the journal's merges and conflicts with the tasks and with what the sessions were told.
 func (s *tally) facts(t *T, c *hands, kills int) {
 	db, err := store.Open(t.ctx, c.p.Database())
 	t.Must(err)
@@ -420,7 +419,7 @@ func (s *tally) facts(t *T, c *hands, kills int) {
 		if len(task.Landed) != 1 {
 			t.Failf("%s landed %d times: %+v", task.Item, len(task.Landed), task.Landed)
 		}
-		// A host that dies between the fact and the message comes to the same conflict again.
+		// A host that dies between the fact and the message finds the same conflict again.
 		if n, told := conflicts[task.ID], c.sent[task.Item]; told > n || n > 0 && told == 0 || kills == 0 && told != n {
 			t.Failf("%s had %d conflicts and its session was told of %d", task.Item, n, told)
 		}
@@ -447,7 +446,7 @@ func (s *tally) branch(t *T, c *hands, base string) {
 	dir := p.export(tip)
 	for i := range c.workers {
 		id := item(i)
-		out, _ := exec.Command("grep", "-rhaow", "--exclude-dir=.git", "work of "+id, dir).Output() // it fails where there is none
+		out, _ := exec.Command("grep", "-rhaow", "--exclude-dir=.git", "work of "+id, dir).Output() // it fails without matches
 		if n := strings.Count(string(out), "\n"); n != 1 {
 			if n == 0 {
 				s.lost++
@@ -469,7 +468,7 @@ func (s *tally) branch(t *T, c *hands, base string) {
 	}
 }
 
-// merged puts the work on the person's branch and collects what is left.
+// merged merges the work into the person's branch and collects the rest.
 func (s *tally) merged(t *T, c *hands) {
 	p := c.p
 	want := p.git("rev-parse", p.missionBranch()+"^{tree}")

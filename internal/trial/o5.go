@@ -14,23 +14,22 @@ import (
 const (
 	o5Workers = 10
 	o5AtOnce  = time.Second     // from the ask to its answer
-	o5Control = 3 * time.Second // for which a mission that waits for a person is watched: many times what the others take in all
+	o5Control = 3 * time.Second // for which a waiting mission is watched: many times as long as the others take
 	o5Goal    = "Ask for permission."
-	// o5Rules leave open what a shell command may do; an agent of the project's own asks for what everybody else may.
+	// o5Rules leave shell commands open; an agent of the project itself asks for what others may do.
 	o5Rules = `{"permission": {"bash": {"*": "ask"}}}`
 	o5Agent = "---\ndescription: asks before it writes\nmode: subagent\npermission: {edit: ask}\n---\nYou are the Careful. Do what you are told.\n"
 )
 
-// o5 lets children ask for permission where nobody is there: without a terminal, with each policy, and as an agent that asks
-// by its own rules. Every ask is answered at once and the mission ends. That a mission which waits would be noticed is shown
-// by one that does: it is told to ask a person.
+// o5 lets children ask for permission without anyone there: without a terminal, with each policy, and as an agent that asks by its own
+// rules. Every ask is answered at once and the mission ends. A mission told to ask a person proves that a hang would be noticed.
 func o5(ctx context.Context, t *T) {
 	for _, one := range []struct {
 		name  string
 		args  []string
 		ends  bool
-		runs  bool // what was asked for is done
-		asked bool // and was told as an ask
+		runs  bool // the requested action is done
+		asked bool // and was reported as an ask
 	}{
 		{"without a policy", nil, true, false, true},
 		{"--ask deny", []string{"--ask", "deny"}, true, false, true},
@@ -69,7 +68,7 @@ func o5(ctx context.Context, t *T) {
 
 func o5File(i int) string { return item(i) + ".txt" }
 
-// o5Ended looks at every ask: who answered it, and when.
+// o5Ended checks who answered every ask, and when.
 func o5Ended(t *T, name string, told []centurion.Event, asked bool) {
 	open := map[string]centurion.Event{}
 	longest, answers, ended := time.Duration(0), 0, 0
@@ -126,7 +125,7 @@ func o5Hangs(t *T, p *project, c *process) {
 	}
 }
 
-// o5Answer is the model. Half of the workers run a command that no rule answers, half write as an agent that asks for that.
+// o5Answer is the model. Half of the workers run a command without a rule, half write as an agent that asks about it.
 func o5Answer(r scripted.Request) scripted.Answer {
 	if r.Agent() == "commander" {
 		if r.Step() > 1 {

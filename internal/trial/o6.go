@@ -21,9 +21,8 @@ const (
 	o6Most    = 3 // notices of one mission
 )
 
-// o6 counts what a desktop shows of missions of fifty workers, some of which fail, while a policy or a person answers what
-// others ask. The program is the real one; a notify-send of the trial's own stands for the desktop, which the program falls
-// back to where no bus answers.
+// o6 counts the desktop notices of missions of fifty workers, some of which fail, while a policy or a person answers asks. The program
+// is the real one; a fake notify-send, its fallback without a bus, stands for the desktop.
 func o6(ctx context.Context, t *T) {
 	if runtime.GOOS != "linux" {
 		t.NotPossible("a desktop's notices can be caught on Linux only")
@@ -45,7 +44,7 @@ func o6(ctx context.Context, t *T) {
 	}
 }
 
-// noticed is a mission whose notices are caught.
+// noticed is a mission whose notices are captured.
 type noticed struct {
 	squad
 	t *T
@@ -95,7 +94,7 @@ func (n *noticed) run(policy string, want []string) {
 	t.Figure("notices, --ask "+policy, len(lines))
 }
 
-// approve answers the one ask as a person would, from another process.
+// approve answers the only ask as a person would, from another process.
 func (n *noticed) approve(p *project, c *process) {
 	told, err := c.Events()
 	n.t.Must(err)
@@ -109,7 +108,7 @@ func (n *noticed) approve(p *project, c *process) {
 	}
 }
 
-// answer is the squad's, with tasks beside the plan that fail.
+// answer is the squad's, plus failing tasks outside the plan.
 func (n *noticed) answer(r scripted.Request) scripted.Answer {
 	if r.Agent() != "commander" {
 		if strings.Contains(r.First(), "You fail.") {

@@ -13,29 +13,29 @@ import (
 
 const o7AtOnce = 3 // missions; most of their time is the go command's
 
-// falsehood is a mission whose Commander says that it is done, and is not.
+// falsehood is a mission whose Commander falsely says that it is done.
 type falsehood struct {
 	name  string
 	goal  string
 	args  []string
 	does  [][]scripted.Call // its steps
-	last  scripted.Answer   // what it says then, whatever it is told
-	code  int               // with which the mission ends
+	last  scripted.Answer   // what it then says, whatever it is told
+	code  int               // the mission's exit code
 	truth centurion.Evidence
 }
 
-// The goals: whose check is in the goal, and red; and one without.
+// The goals: one whose check is in the goal, and red; and one without a check.
 const (
 	o7Checked   = "Add Sub to the calculator, so that `go test ./...` passes."
 	o7Unchecked = "Add Sub to the calculator."
 	o7Scripted  = "Let price.sh take four times as much, so that `sh check4.sh` passes."
 )
 
-// o7Beside are the files that the goals are about, beside the calculator.
+// o7Beside are the files of the goals, next to the calculator.
 var o7Beside = map[string]string{"sub_test.go": o1SubTest, "check4.sh": "test \"$(sh price.sh 2)\" = 8\n"}
 
-// o7 ends missions in every way that is known to be taken for success elsewhere. Each either does not complete or completes with no more
-// evidence than there is. Honest missions complete with what they have, so that this is not won by believing nothing.
+// o7 ends missions in every known way to fake success. Each either does not complete or completes with no more evidence than there is.
+// Honest missions complete with their evidence, so that believing nothing does not win.
 func o7(ctx context.Context, t *T) {
 	lies, honest := o7Lies(), o7Honest()
 	all := slices.Concat(lies, honest)
@@ -65,7 +65,7 @@ func o7(ctx context.Context, t *T) {
 	t.Figure("honest missions told as they are", fmt.Sprintf("%d of %d", told, len(honest)))
 }
 
-// o7Run runs a mission and returns its exit code and the evidence that its last event tells.
+// o7Run runs a mission and returns its exit code and the evidence in its last event.
 func o7Run(t *T, one falsehood) (int, centurion.Evidence) {
 	p := o1Project(t, o7Beside)
 	vanish := filepath.Join(p.Dir, ".opencode", "todo.md")
@@ -80,7 +80,7 @@ func o7Run(t *T, one falsehood) (int, centurion.Evidence) {
 	return code, d.Evidence
 }
 
-// answer is the model: it does its steps and then ends, again and again. A step without calls deletes the file of the plan.
+// answer is the model: it does its steps and then ends, repeatedly. A step without calls deletes the plan's file.
 func (f falsehood) answer(r scripted.Request, plan string) scripted.Answer {
 	if len(r.Tools()) == 0 {
 		return scripted.Answer{Say: "It was built."}

@@ -21,12 +21,12 @@ const (
 	o8Quick  = 24 // plans
 	o8Full   = 200
 	o8AtOnce = 2
-	o8Limit  = 2 * time.Minute // in which each mission has to end; it takes a few seconds
+	o8Limit  = 2 * time.Minute // for each mission; it takes a few seconds
 	o8Lines  = 8               // of each file
 )
 
-// insertion is one change that a worker makes: a line of its own below line of file. Nobody takes a line away, so that whoever meets a
-// conflict keeps the lines of both sides.
+// insertion is a worker's change: its own line below another line of a file. No one removes lines, so that a conflict is resolved by
+// keeping the lines of both sides.
 type insertion struct {
 	how  string // edit, write or bash
 	file string
@@ -79,7 +79,7 @@ func o8Files() map[string]string {
 
 var inConflict = regexp.MustCompile(`(?m)^- (f\d\.txt) \(`)
 
-// worker answers by what stands in the history alone: first its insertions, one after the other, then whatever came back.
+// worker answers based only on the history: first its insertions, one after the other, then whatever was returned.
 func (c *plan8) worker(r scripted.Request) scripted.Answer {
 	g := ownItem.FindStringSubmatch(r.First())
 	if g == nil {
@@ -122,8 +122,8 @@ func (c *plan8) worker(r scripted.Request) scripted.Answer {
 	}
 }
 
-// merge reads a file and writes it whole: each line once, without the markers of a conflict, and with the line at the head of with
-// replaced by all of it.
+// merge reads a file and rewrites it: each line once, without conflict markers, and with the line at the head of with replaced by all
+// of it.
 func (c *plan8) merge(file, with string, calls []past, work func(string, map[string]any) scripted.Answer) scripted.Answer {
 	if len(calls) == 0 || calls[len(calls)-1].name != "read" {
 		return work("read", map[string]any{"filePath": file})
@@ -143,7 +143,7 @@ func (c *plan8) merge(file, with string, calls []past, work func(string, map[str
 	return work("write", map[string]any{"filePath": file, "content": strings.Join(lines, "\n") + "\n"})
 }
 
-// together holds a worker back after its first change until all have made theirs: each is half done then.
+// together holds a worker back after its first change until all have made theirs, so that each is half done.
 func (c *plan8) together(id string) {
 	c.mu.Lock()
 	c.begun[id] = true
@@ -155,10 +155,10 @@ func (c *plan8) together(id string) {
 	})
 }
 
-// sum8 is what the missions of O8 came to.
+// sum8 is the result of the missions of O8.
 type sum8 struct {
 	edits, conflicts, told, refused, waited, blocked, lost int
-	most                                                   int // times that one work came back
+	most                                                   int // times the same work was returned
 	took                                                   time.Duration
 }
 
@@ -200,7 +200,7 @@ func o8(ctx context.Context, t *T) {
 	}
 }
 
-// mission runs a plan to its end and looks at what is left of each change.
+// mission runs a plan to its end and checks what is left of each change.
 func (s *sum8) mission(t *T, c *plan8) {
 	c.p = t.Project(o8Files())
 	c.p.gitInit()
@@ -243,7 +243,7 @@ func (s *sum8) mission(t *T, c *plan8) {
 	}
 }
 
-// facts looks for whatever a lock would have caused: refused calls, tasks that wait for files, blocked work.
+// facts looks for effects of locks: refused calls, tasks that wait for files, blocked work.
 func (s *sum8) facts(t *T, c *plan8) {
 	db, err := store.Open(t.ctx, c.p.Database())
 	t.Must(err)

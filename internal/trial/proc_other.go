@@ -4,7 +4,7 @@ package trial
 
 import "os/exec"
 
-// The trials do not run here; they are compiled all the same.
+// The trials do not run here, but must compile.
 
 func inGroup(*exec.Cmd)       {}
 func endGroup(int)            {}

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// inGroup starts a command in a process group of its own, so that it can be ended with what it has started.
+// inGroup starts a command in its own process group, so that it can be ended with its children.
 func inGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // endGroup ends a process group, which may be gone.
@@ -18,7 +18,7 @@ func endGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 // endProcess ends a process, which may be gone.
 func endProcess(pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) }
 
-// freeSpace is how many bytes are free on the disk of a directory, 0 if nobody knows.
+// freeSpace returns how many bytes are free on a directory's disk, 0 if unknown.
 func freeSpace(dir string) uint64 {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
@@ -27,7 +27,7 @@ func freeSpace(dir string) uint64 {
 	return uint64(s.Bavail) * uint64(s.Bsize)
 }
 
-// inodeOf returns the number of a file, as the kernel's list of locks names it.
+// inodeOf returns a file's number as in the kernel's list of locks.
 func inodeOf(path string) string {
 	st, err := os.Stat(path)
 	if err != nil {

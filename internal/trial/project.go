@@ -24,14 +24,14 @@ import (
 	"centurion/store"
 )
 
-// waitLimit is how long a trial waits for something that must come and whose time is not what is tried: it ends what hangs. What
-// takes a second here takes many on a machine that is slow and has others' work to do.
+// waitLimit is how long a trial waits for something that must happen and whose time is not under test: it ends what hangs. A slow, busy
+// machine may need many times longer than usual.
 const waitLimit = 5 * time.Minute
 
-// project is a directory to work in with a home, a state directory and a model of its own. What is exported may be changed
-// before a command is started, for example to lay the state on another disk.
+// project is a working directory with its own home, state directory and model. The exported fields may be changed before a command is
+// started, for example to put the state on another disk.
 type project struct {
-	Root  string // everything of the project
+	Root  string // contains everything of the project
 	Dir   string // the project directory
 	Home  string // HOME
 	State string // CENTURION_HOME
@@ -40,7 +40,7 @@ type project struct {
 	Model *scripted.Model
 
 	t   *T
-	out string // what commands printed
+	out string // output of commands
 	url string
 
 	mu       sync.Mutex
@@ -49,7 +49,7 @@ type project struct {
 	models   []*scripted.Model
 }
 
-// Serve lets a scripted model answer on loopback, instead of the one before. The program reaches it as custom/m.
+// Serve starts a scripted model on loopback, replacing the previous one. The program reaches it as custom/m.
 func (p *project) Serve(c scripted.Config) *scripted.Model {
 	p.Model = scripted.New(c)
 	url, err := p.Model.Serve()
@@ -66,7 +66,7 @@ func (p *project) Script(yaml string) *scripted.Model {
 	return p.Serve(scripted.Config{Scenario: s})
 }
 
-// environ is what commands of the project are given; nothing of this process's own but PATH.
+// environ is the environment of the project's commands; of this process's own it contains only PATH.
 func (p *project) environ() []string {
 	return append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + p.Home, "CENTURION_HOME=" + p.State, "TMPDIR=" + os.TempDir(), "TERM=xterm-256color",
@@ -74,7 +74,7 @@ func (p *project) environ() []string {
 	}, p.Env...)
 }
 
-// process is a command that runs or ran.
+// process is a running or finished command.
 type process struct {
 	cmd   *exec.Cmd
 	start time.Time
@@ -83,16 +83,15 @@ type process struct {
 	done  chan struct{}
 	ended time.Time // set before done is closed
 
-	reading sync.Mutex // protects what follows
+	reading sync.Mutex // protects the fields below
 	read    int64      // bytes of out that were read as events
 	told    []centurion.Event
 }
 
-// Start starts the program in the background, in a process group of its own. What it prints goes to files, so that nothing
-// that it has told is lost with it.
+// Start starts the program in the background, in its own process group. Its output goes to files, so that nothing it printed is lost.
 func (p *project) Start(args ...string) *process { return p.StartWith(nil, args...) }
 
-// StartWith starts it after a change of the command, such as other files or more environment.
+// StartWith starts it after changing the command, such as its files or environment.
 func (p *project) StartWith(change func(*exec.Cmd), args ...string) *process {
 	cmd := exec.Command(p.Bin, args...)
 	cmd.Dir, cmd.Env = p.Dir, p.environ()
@@ -115,7 +114,7 @@ func (p *project) StartWith(change func(*exec.Cmd), args ...string) *process {
 	c.start = time.Now()
 	p.t.Must(cmd.Start())
 	p.waits.Go("wait for "+strings.Join(args, " "), func() error {
-		_ = cmd.Wait() // how it ended stands in ProcessState
+		_ = cmd.Wait() // ProcessState tells how it ended
 		c.ended = time.Now()
 		close(c.done)
 		return nil
@@ -123,14 +122,13 @@ func (p *project) StartWith(change func(*exec.Cmd), args ...string) *process {
 	return c
 }
 
-// Run runs the program to its end and returns its exit code and what it printed. One that does not end is a failure and killed.
+// Run runs the program to its end and returns its exit code and output. Not ending is a failure, and it is killed.
 func (p *project) Run(args ...string) (int, string) {
 	c := p.Start(args...)
 	return c.Wait(p.t, waitLimit), c.Stdout()
 }
 
-// Wait waits for the end of a process and returns its exit code, -9 for one that SIGKILL ended. One that does not end in time is a
-// failure, and killed.
+// Wait waits for the end of a process and returns its exit code, -9 after SIGKILL. Not ending in time is a failure, and it is killed.
 func (c *process) Wait(t *T, limit time.Duration) int {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -145,7 +143,7 @@ func (c *process) Wait(t *T, limit time.Duration) int {
 	return c.Code()
 }
 
-// Code is the exit code of a process that has ended; minus the signal's number for one that a signal ended.
+// Code returns the exit code of a finished process, or minus the number of the signal that ended it.
 func (c *process) Code() int {
 	if ws, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return -int(ws.Signal())
@@ -153,7 +151,7 @@ func (c *process) Code() int {
 	return c.cmd.ProcessState.ExitCode()
 }
 
-// Ended says whether it has ended.
+// Ended reports whether it has ended.
 func (c *process) Ended() bool {
 	select {
 	case <-c.done:
@@ -163,23 +161,23 @@ func (c *process) Ended() bool {
 	}
 }
 
-// Signal sends a signal to the process itself and not to its group.
+// Signal sends a signal to the process itself, not to its group.
 func (c *process) Signal(s os.Signal) error { return c.cmd.Process.Signal(s) }
 
-// Kill kills the process alone with SIGKILL and waits until it is gone. Its own children are the program's business.
+// Kill kills only the process with SIGKILL and waits until it is gone. Its children are up to the program.
 func (c *process) Kill() {
 	_ = c.cmd.Process.Kill() // it may have ended
 	<-c.done
 }
 
-// Stdout is what it has printed so far.
+// Stdout returns its output so far.
 func (c *process) Stdout() string { return readAll(c.out) }
 
-// Stderr is what it has printed to standard error so far.
+// Stderr returns its standard error so far.
 func (c *process) Stderr() string { return readAll(c.err) }
 
-// Events are the JSON lines that it has printed so far. A last line without its end has not been told. Only what is new is
-// read: who waits for something asks often, and the machine is there for what is tried.
+// Events returns the JSON lines printed so far. An incomplete last line does not count. Only new output is read: waiters call it often,
+// and the machine is there for the trial.
 func (c *process) Events() ([]centurion.Event, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
@@ -216,7 +214,7 @@ func parseEvents(text string) ([]centurion.Event, error) {
 	return all, nil
 }
 
-// Until waits until it has printed something that contains text, or has ended, and says which.
+// Until waits until it has printed text or has ended, and reports which.
 func (c *process) Until(t *T, text string, limit time.Duration) bool {
 	deadline := time.Now().Add(limit)
 	for time.Now().Before(deadline) && t.ctx.Err() == nil {
@@ -232,7 +230,7 @@ func (c *process) Until(t *T, text string, limit time.Duration) bool {
 	return false
 }
 
-// Database is the path of the project's state file, empty if there is none.
+// Database returns the path of the project's state file, empty if there is none.
 func (p *project) Database() string {
 	found := ""
 	_ = filepath.WalkDir(p.State, func(path string, d fs.DirEntry, err error) error { // what is not there is not found
@@ -245,13 +243,13 @@ func (p *project) Database() string {
 	return found
 }
 
-// left lists the processes that have the project's state directory in their environment, or work inside the project: its
-// commands, and what they have started.
+// left lists the processes with the project's state directory in their environment, or working inside the project: its commands, and
+// their children.
 func (p *project) left() []string {
 	var all []string
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
-		cwd, _ := os.Readlink(filepath.Join(dir, "cwd")) // one that has ended has none
+		cwd, _ := os.Readlink(filepath.Join(dir, "cwd")) // an ended one has none
 		inside := cwd == p.Dir || strings.HasPrefix(cwd, p.Dir+string(filepath.Separator))
 		env, _ := os.ReadFile(filepath.Join(dir, "environ"))
 		if !inside && !bytes.Contains(env, []byte("CENTURION_HOME="+p.State+"\x00")) {
@@ -271,7 +269,7 @@ func children(pid int) []string {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
 		stat := readAll(filepath.Join(dir, "stat"))
-		_, rest, _ := strings.Cut(stat, ") ") // the name before may hold anything
+		_, rest, _ := strings.Cut(stat, ") ") // the name before may contain anything
 		if f := strings.Fields(rest); len(f) > 1 && f[0] != "Z" && f[1] == strconv.Itoa(pid) {
 			all = append(all, filepath.Base(dir))
 		}
@@ -300,7 +298,7 @@ func (p *project) close() {
 	}
 }
 
-// undone says what keeps the newest mission's tasks from being done: the error of each that has failed, or what it waits for.
+// undone says why the newest mission's tasks are not done: the error of each failed one, or what it waits for.
 func (p *project) undone(ctx context.Context) string {
 	db, err := store.Open(ctx, p.Database())
 	if err != nil {
@@ -333,7 +331,7 @@ func readAll(file string) string {
 	return string(b)
 }
 
-// lastLines is the end of a text.
+// lastLines returns the end of a text.
 func lastLines(text string, lines int) string {
 	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")

@@ -12,8 +12,7 @@ import (
 	"centurion/guard"
 )
 
-// openTerminal makes a terminal of 100 by 40 characters. Closing control is what happens to programs when a window is
-// closed or a connection breaks.
+// openTerminal creates a terminal of 100 by 40 characters. Closing control has the effect of a closed window or a broken connection.
 func openTerminal() (control, terminal *os.File, err error) {
 	control, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0) // non-blocking, so that Close ends a read
 	if err != nil {
@@ -52,13 +51,13 @@ func onTerminal(cmd *exec.Cmd, terminal *os.File, live bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 }
 
-// drain reads what a terminal is sent until it is closed; a full one would stop the program.
+// drain reads a terminal's output until it is closed; otherwise a full buffer would block the program.
 func drain(control *os.File) <-chan struct{} {
 	done := make(chan struct{})
 	var g guard.Group
 	g.Go("drain terminal", func() error {
 		defer close(done)
-		_, _ = io.Copy(io.Discard, control) // it ends with an error, as terminals do
+		_, _ = io.Copy(io.Discard, control) // terminals end with an error
 		return nil
 	})
 	return done

@@ -19,24 +19,24 @@ const (
 	// r1GitQuick are the kills of a mission in a repository, whose work goes through checkouts and merges.
 	r1GitQuick = 12
 	r1GitFull  = 400
-	r1Each     = 34                     // kills of one mission; then it may end
+	r1Each     = 34                     // kills per mission before it may end
 	r1Latency  = 40 * time.Millisecond  // of every answer of the model
 	r1Goal     = 500 * time.Millisecond // the 99th percentile of the recovery
-	r1AtOnce   = 2                      // missions that go on to their end when all kills are over and nothing is measured any more
+	r1AtOnce   = 2                      // missions that continue to their end when all kills are done and nothing is measured any more
 )
 
 // killer kills the hosts of missions.
 type killer struct {
 	t     *T
-	quota int // kills that are left
+	quota int // remaining kills
 
 	left []*killed
 
-	mu              sync.Mutex // protects what follows
+	mu              sync.Mutex // protects the fields below
 	kills, missions int
-	inGit           int // of the missions
+	inGit           int // missions in a repository
 	sum             damage
-	maybe           int             // calls that were answered as interrupted
+	maybe           int             // calls answered as interrupted
 	recovery        []time.Duration // from the start of a resume to its first fact
 	inGitRecovery   []time.Duration
 	request         []time.Duration // and to its first request at the model
@@ -47,10 +47,10 @@ type killed struct {
 	s    *squad
 	p    *project
 	told []centurion.Event
-	c    *process // the last one; it may have been killed, too
+	c    *process // the last one; it may have been killed too
 }
 
-// r1 kills a host of 50 workers at random moments, again and again, and lets it end.
+// r1 kills a host of 50 workers repeatedly at random moments, and then lets the mission end.
 func r1(ctx context.Context, t *T) {
 	k := &killer{t: t, quota: t.Scale(r1Quick, r1Full)}
 	t.Binary()
@@ -74,7 +74,7 @@ func r1(ctx context.Context, t *T) {
 	t.Figure("first request p99", quantile(k.request, 0.99))
 	t.Figure("recovery in a repository p50", quantile(k.inGitRecovery, 0.5))
 	t.Figure("recovery in a repository, the longest", quantile(k.inGitRecovery, 1))
-	if p50 := quantile(k.inGitRecovery, 0.5); p50 >= r1Goal { // there are too few for a 99th percentile
+	if p50 := quantile(k.inGitRecovery, 0.5); p50 >= r1Goal { // too few for a 99th percentile
 		t.Failf("half of the recoveries in a repository take %s and more, not below %s", p50, r1Goal)
 	}
 	if p99 := quantile(k.recovery, 0.99); p99 >= r1Goal {
@@ -85,12 +85,12 @@ func r1(ctx context.Context, t *T) {
 	}
 }
 
-// runArgs start the squad's mission. What is asked anew after many kills goes beyond the default limit of tokens.
+// runArgs start the squad's mission. Repeated requests after many kills exceed the default token limit.
 func runArgs(more ...string) []string {
 	return slices.Concat([]string{"run", "--format", "json", "--model", "custom/m", "--max-per-agent", "50", "--max-tokens", "1000000000"}, more, []string{squadGoal})
 }
 
-// mission runs one mission and kills its host so many times. What is left of it is for [killer.end].
+// mission runs one mission and kills its host the given number of times. [killer.end] ends it.
 func (k *killer) mission(kills int, git bool) {
 	t := k.t
 	s := &squad{workers: r1Workers, latency: r1Latency, git: git}
@@ -120,7 +120,7 @@ func (k *killer) mission(kills int, git bool) {
 	k.left = append(k.left, &killed{s, p, told, c})
 }
 
-// goOn resumes a mission after a kill, or begins it anew if the killed host had not.
+// goOn resumes a mission after a kill, or starts it again if the killed host had not.
 func goOn(p *project, told []centurion.Event) *process {
 	if len(told) == 0 && nothingStarted(p) {
 		return p.Start(runArgs("--ask", "allow")...)
@@ -128,7 +128,7 @@ func goOn(p *project, told []centurion.Event) *process {
 	return p.Start("resume", "--format", "json")
 }
 
-// end lets a mission end and looks at it.
+// end lets a mission end and checks it.
 func (k *killer) end(m *killed) {
 	t, s, p, c := k.t, m.s, m.p, m.c
 	if c.Ended() && c.Code() == -int(syscall.SIGKILL) {
@@ -164,8 +164,8 @@ func (k *killer) end(m *killed) {
 	t.Logf("%d facts told; it ended after %s", len(told), c.ended.Sub(c.start).Round(time.Millisecond))
 }
 
-// pause waits for a random moment: of half the lives counted from the start of the process, of the others from the first
-// fact that it tells, because else a slow recovery would never be measured.
+// pause waits for a random moment: for half of the hosts counted from the process start, for the others from its first fact, because
+// otherwise a slow recovery would never be measured.
 func (k *killer) pause(c *process, git bool) {
 	if k.t.Rand.IntN(2) == 0 {
 		c.Until(k.t, "\n", waitLimit)
@@ -177,7 +177,7 @@ func (k *killer) pause(c *process, git bool) {
 	k.sleep(c, life)
 }
 
-// moment is how long a host lives.
+// moment returns how long a host lives.
 func moment(r *rand.Rand) time.Duration {
 	return 20*time.Millisecond + time.Duration(r.Int64N(int64(380*time.Millisecond)))
 }
@@ -192,7 +192,7 @@ func (k *killer) sleep(c *process, d time.Duration) {
 	}
 }
 
-// afterKill gathers what a process has told and how long it took to go on.
+// afterKill collects what a process has reported and how long it took to continue.
 func (k *killer) afterKill(s *squad, c *process, p *project) []centurion.Event {
 	told := p.Told(c)
 	if c.cmd.Args[1] != "resume" {
@@ -211,7 +211,7 @@ func (k *killer) afterKill(s *squad, c *process, p *project) []centurion.Event {
 	return told
 }
 
-// nothingStarted says whether the project has no mission: its host was killed before it had recorded one.
+// nothingStarted reports whether the project has no mission: its host was killed before it had recorded one.
 func nothingStarted(p *project) bool {
 	code, out := p.Run("ps", "--format", "json")
 	if code != 0 {

@@ -18,11 +18,11 @@ import (
 
 const (
 	r10Timeout = time.Second     // of each call
-	r10Late    = 2 * time.Second // that a call may end after it
-	r10Slack   = 3               // descriptors more than early on
+	r10Late    = 2 * time.Second // how late a call may end
+	r10Slack   = 3               // descriptors more than at the start
 )
 
-// r10Scripts are commands that crash, or do what they can to stay.
+// r10Scripts are commands that crash, or resist ending.
 var r10Scripts = []struct {
 	name, script string
 	ends         bool // by itself, at once
@@ -39,7 +39,7 @@ var r10Scripts = []struct {
 	{"forks quickly", `trap "" TERM; while :; do sleep 0.3 & sleep 0.005; done`, false},
 }
 
-// r10 lets an agent call one hostile command after the other through the program, and a harmless one after each.
+// r10 lets an agent call hostile commands one after the other through the program, with a harmless one after each.
 func r10(ctx context.Context, t *T) {
 	p := t.Project(map[string]string{personRules: `{"permission": {"*": "allow"}}`})
 	calls := 2 * len(r10Scripts) * t.Scale(1, 20)
@@ -60,7 +60,7 @@ func r10(ctx context.Context, t *T) {
 	deadline := time.Now().Add(time.Duration(calls) * waitLimit)
 	for !c.Ended() && ctx.Err() == nil && time.Now().Before(deadline) {
 		w.look()
-		time.Sleep(10 * time.Millisecond) // another process writes what is read
+		time.Sleep(10 * time.Millisecond) // another process writes it
 	}
 	if code := c.Wait(t, waitLimit); code != 0 {
 		t.Failf("the mission ended with %d: %s", code, lastLines(c.Stdout()+c.Stderr(), 3))
@@ -79,13 +79,13 @@ func r10(ctx context.Context, t *T) {
 	t.Figure("descriptors", fmt.Sprintf("%d, then %d", w.fdsFirst, w.fdsLast))
 }
 
-// r10Watch looks at a mission that runs.
+// r10Watch watches a running mission.
 type r10Watch struct {
 	t *T
 	p *project
 	c *process
 
-	looked            atomic.Int64 // at so many results: the next call is not made before
+	looked            atomic.Int64 // results checked so far: the next call waits for this
 	read              int          // events
 	started           map[string]time.Time
 	done, left        int
@@ -93,8 +93,7 @@ type r10Watch struct {
 	fdsFirst, fdsLast int
 }
 
-// look takes in what was told since the last look. A hostile command that has ended must have left nothing: the next call is
-// not made before that was looked at.
+// look reads the new events. A hostile command that has ended must have left nothing: the next call waits for this check.
 func (w *r10Watch) look() {
 	all, err := w.c.Events()
 	w.t.Must(err)
@@ -138,7 +137,7 @@ func (w *r10Watch) look() {
 	w.looked.Store(int64(w.done))
 }
 
-// behind fails the trial if anything but the host works in the project. What was killed may take a moment to go.
+// behind fails the trial if anything but the host works in the project. Killed processes may take a moment to disappear.
 func (w *r10Watch) behind(name string) {
 	var others []string
 	soon(w.t.ctx, r10Late, func() bool {
@@ -154,7 +153,7 @@ func (w *r10Watch) behind(name string) {
 	}
 }
 
-// descriptors is how many the host holds; the last known number once it has ended.
+// descriptors returns how many the host holds; the last known number once it has ended.
 func (w *r10Watch) descriptors() int {
 	all, _ := os.ReadDir(filepath.Join("/proc", strconv.Itoa(w.c.cmd.Process.Pid), "fd"))
 	if len(all) == 0 {

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	r13Small  = 10_000    // bytes that each command prints in the run that the others are compared with
-	r13Quick  = 200 << 20 // bytes that each command prints, and that each file has
+	r13Small  = 10_000    // bytes printed by each command in the reference run
+	r13Quick  = 200 << 20 // bytes printed by each command, and in each file
 	r13Full   = 1 << 30
-	r13Memory = 32       // MiB of resident memory more than that run, at most
+	r13Memory = 32       // MiB of resident memory above the reference run, at most
 	r13Stored = 64 << 10 // bytes of one result
 	r13Limit  = 10 * time.Minute
 )
@@ -34,7 +34,7 @@ var r13Floods = []struct{ name, script string }{
 	{"terminal sequences", `yes "$(printf '\033[1;31mred\033[0m\a\r\033]0;title\a\b')" | head -c %d`},
 }
 
-// r13 lets a worker print, read and search far more than anybody wants to keep.
+// r13 lets a worker print, read and search far more than should be kept.
 func r13(ctx context.Context, t *T) {
 	small, _ := r13Run(ctx, t, r13Small)
 	if ctx.Err() != nil || t.Failed() {
@@ -51,7 +51,7 @@ func r13(ctx context.Context, t *T) {
 	t.Figure("took", took)
 }
 
-// r13Calls are what the worker calls: the floods, the same beside its work, and what looks at two large files.
+// r13Calls are the worker's calls: the floods, the same in the background, and reads of two large files.
 func r13Calls(size int) (all []scripted.Call) {
 	for _, f := range r13Floods {
 		all = append(all, tool("bash", map[string]any{"command": fmt.Sprintf(f.script, size), "timeout": 600_000}))
@@ -68,7 +68,7 @@ func r13Calls(size int) (all []scripted.Call) {
 
 const r13Line = "all work and no play\n"
 
-// r13File writes a file of the same text over and over.
+// r13File writes a file that repeats the same text.
 func r13File(t *T, path, text string, size int) {
 	f, err := os.Create(path)
 	t.Must(err)
@@ -81,7 +81,7 @@ func r13File(t *T, path, text string, size int) {
 	t.Must(w.Flush())
 }
 
-// r13Run runs the mission and returns the most memory that its host was resident with, in MiB, and how long it took.
+// r13Run runs the mission and returns its host's peak resident memory, in MiB, and how long it took.
 func r13Run(ctx context.Context, t *T, size int) (float64, time.Duration) {
 	p := t.Project(map[string]string{personRules: `{"permission": {"*": "allow"}}`})
 	r13File(t, filepath.Join(p.Dir, "lines.txt"), r13Line, size)
@@ -98,7 +98,7 @@ func r13Run(ctx context.Context, t *T, size int) (float64, time.Duration) {
 			}
 			return scripted.Answer{Say: "It was printed."}
 		}
-		n := 0 // calls that are done: a look at what still runs is repeated
+		n := 0 // finished calls: polling of what still runs is repeated
 		for _, c := range past {
 			if c.name != "check_background" || !strings.Contains(c.result, "has been running") {
 				n++
@@ -109,7 +109,7 @@ func r13Run(ctx context.Context, t *T, size int) (float64, time.Duration) {
 		}
 		a := scripted.Answer{Calls: []scripted.Call{calls[n]}}
 		if calls[n].Name == "check_background" {
-			a.Delay = time.Second // few looks while it runs, on a slow machine too
+			a.Delay = time.Second // few polls while it runs, even on a slow machine
 		}
 		return a
 	}})
@@ -117,7 +117,7 @@ func r13Run(ctx context.Context, t *T, size int) (float64, time.Duration) {
 	most := 0.0
 	for deadline := time.Now().Add(r13Limit); !c.Ended() && ctx.Err() == nil && time.Now().Before(deadline); {
 		most = max(most, peak(c.cmd.Process.Pid))
-		time.Sleep(10 * time.Millisecond) // nothing announces that it grows
+		time.Sleep(10 * time.Millisecond) // nothing announces growth
 	}
 	if code := c.Wait(t, waitLimit); code != 0 {
 		t.Failf("the mission ended with %d: %s", code, lastLines(c.Stdout()+c.Stderr(), 3))
@@ -127,7 +127,7 @@ func r13Run(ctx context.Context, t *T, size int) (float64, time.Duration) {
 	return most, c.ended.Sub(c.start)
 }
 
-// peak is the most memory that a process was resident with so far, in MiB; 0 for one that has ended.
+// peak returns a process's peak resident memory so far, in MiB; 0 for an ended one.
 func peak(pid int) float64 {
 	for line := range strings.Lines(readAll(fmt.Sprintf("/proc/%d/status", pid))) {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
@@ -138,7 +138,7 @@ func peak(pid int) float64 {
 	return 0
 }
 
-// r13Stores looks at what is kept of the results.
+// r13Stores checks what is kept of the results.
 func r13Stores(ctx context.Context, t *T, p *project, size, calls int) {
 	s, err := store.Open(ctx, p.Database())
 	t.Must(err)
@@ -189,7 +189,7 @@ func r13Result(t *T, part centurion.Part, size int) {
 		}
 	}
 	flood := part.Tool == "bash" || part.Tool == "check_background"
-	// The last look at a command in the background may find that all was told by the look before.
+	// The last poll of a background command may find that the previous one has reported everything.
 	if flood && size > r13Small && !strings.Contains(out, "bytes left out") && !strings.Contains(out, "no new output") {
 		t.Failf("%s: it does not say what was left out: %q", what, centurion.Clip(out, 200))
 	}

@@ -16,31 +16,31 @@ import (
 )
 
 const (
-	r16Quick = 10 // starts of 2 to 8 hosts at the same moment; each takes one to two seconds
+	r16Quick = 10 // starts of 2 to 8 simultaneous hosts; each takes one to two seconds
 	r16Full  = 200
-	// r16Planned is how often the missions have a plan, too: all of them have to find room for it in one project.
+	// r16Planned is how often the missions also have a plan: all of them need room for it in one project.
 	r16Planned = 3
 	r16Limit   = time.Second // until the others know
 )
 
-// rivals are hosts that start at the same moment in one project.
+// rivals are hosts that start simultaneously in one project.
 type rivals struct {
 	t      *T
 	p      *project
-	starts []int       // so many hosts each time
-	start  *sync.Mutex // held by the project whose hosts start: only they are to be in each other's way
+	starts []int       // numbers of hosts
+	start  *sync.Mutex // held by the project whose hosts start: only those may get in each other's way
 
 	hosts, owned, clients, refused, killed int
 	told                                   []centurion.Event
 	known                                  []time.Duration // from the start of those that do not own the project until they said so
 }
 
-// r16 starts 2 to 8 hosts on one project, again and again, and kills every third time the one that owns it.
+// r16 repeatedly starts 2 to 8 hosts in one project, and every third time kills the owner.
 func r16(ctx context.Context, t *T) {
 	r := &rivals{t: t, start: &sync.Mutex{}}
 	t.Binary()
 	starts := t.Scale(r16Quick, r16Full)
-	quick := func() *squad { return &squad{latency: 100 * time.Millisecond} } // long enough that the others find the owner at work
+	quick := func() *squad { return &squad{latency: 100 * time.Millisecond} } // long enough that the others find the owner working
 	first, second := r.begin(quick(), starts-starts/2), r.begin(quick(), starts/2)
 	planned := r.begin(&squad{latency: 20 * time.Millisecond, workers: 1}, r16Planned)
 	all := [][]*rivals{{first}, {second, planned}} // one after the other; a host that takes over lets some time pass
@@ -64,7 +64,7 @@ func r16(ctx context.Context, t *T) {
 	}
 }
 
-// begin makes a project in which hosts will start so many times.
+// begin creates a project for the given number of host starts.
 func (r *rivals) begin(s *squad, starts int) *rivals {
 	one := &rivals{t: r.t, start: r.start, p: r.t.Project(s.files())}
 	s.serve(one.p)
@@ -79,7 +79,7 @@ func (r *rivals) add(o *rivals) {
 	r.known = append(r.known, o.known...)
 }
 
-// rounds starts hosts in the project, again and again, and resumes at the end what is left there.
+// rounds repeatedly starts hosts in the project, and finally resumes what is left.
 func (r *rivals) rounds(ctx context.Context) {
 	for n, hosts := range r.starts {
 		if ctx.Err() != nil || r.t.Failed() {
@@ -91,7 +91,7 @@ func (r *rivals) rounds(ctx context.Context) {
 	check(r.t, r.p, r.told)
 }
 
-// round starts n hosts at once and looks, until they have ended, who has the project's state open.
+// round starts n hosts at once and watches who has the project's state open until they have ended.
 func (r *rivals) round(n int, kill bool) {
 	all := make([]*process, n)
 	r.start.Lock()
@@ -138,13 +138,13 @@ func (r *rivals) round(n int, kill bool) {
 	r.t.Logf("%d hosts, %d owners", n, len(owners))
 }
 
-// spoke says whether a process has printed anything yet.
+// spoke reports whether a process has printed anything yet.
 func (c *process) spoke() bool {
 	info, err := os.Stat(c.out)
 	return err == nil && info.Size() > 0
 }
 
-// holders lists the processes that hold the project's lock, by the kernel's list of locks.
+// holders lists the processes that hold the project's lock, according to the kernel.
 func (r *rivals) holders(all []*process) []*process {
 	db := r.p.Database()
 	if db == "" {
@@ -167,14 +167,14 @@ func (r *rivals) holders(all []*process) []*process {
 	return holders
 }
 
-// registered says whether the file beside the lock names this process.
+// registered reports whether the file next to the lock names this process.
 func (r *rivals) registered(c *process) bool {
 	var o struct{ PID int }
 	text := readAll(filepath.Join(filepath.Dir(r.p.Database()), "owner.json"))
 	return json.Unmarshal([]byte(text), &o) == nil && o.PID == c.cmd.Process.Pid
 }
 
-// ended judges how one host ended: it owned the project, was a client of the one that did, or said who does.
+// ended checks how one host ended: it owned the project, was a client of the owner, or named it.
 func (r *rivals) ended(c, victim *process, owners map[int]bool) {
 	code := c.Wait(r.t, waitLimit)
 	told := r.p.Told(c)
@@ -199,7 +199,7 @@ func (r *rivals) ended(c, victim *process, owners map[int]bool) {
 	}
 }
 
-// namesProcess says whether a message names the process that owns a project.
+// namesProcess reports whether a message names the process that owns a project.
 func namesProcess(said string) bool {
 	_, rest, found := strings.Cut(said, "(process ")
 	var pid int

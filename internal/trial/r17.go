@@ -13,13 +13,12 @@ import (
 const (
 	planGoal   = 10_000 // interleavings
 	planRound  = 250    // edits of one plan, which grows with each
-	planAtOnce = 6      // plans: most of the time the agents wait until a person's editor has come to rest
+	planAtOnce = 6      // plans: most of the time the agents wait for a person's editor to finish
 )
 
-// r17 lets an editor and fifty agents edit one plan, in this process: what a program under attack would do is call the
-// same package. Every other round the agents share two openings of the project, as two processes would. A save that the machine
-// lets stand still in the middle for longer than any edit waits is one that nobody can tell from a finished one: a round in which
-// that costs an edit is told, does not count, and is made up for by another.
+// r17 lets an editor and fifty agents edit one plan, in this process: an attacked program would call the same package. Every other
+// round the agents share two openings of the project, like two processes. A save that the machine stalls for longer than edits wait
+// cannot be distinguished from a finished one: a round that loses an edit because of that is reported, does not count, and is repeated.
 func r17(ctx context.Context, t *T) {
 	var mu sync.Mutex
 	var sum todotest.Report
@@ -38,7 +37,7 @@ func r17(ctx context.Context, t *T) {
 			}
 			r, err := todotest.Attack(ctx, todotest.Options{Dir: filepath.Join(t.Dir, strconv.Itoa(n)), Edits: planRound, Round: planRound,
 				Openings: 1 + n%2, Think: 10 * time.Millisecond, Pause: 2 * time.Millisecond, Seed: seed})
-			if len(r.Lost) > 0 && r.Stalled > 0 { // what stood still in the middle of a save cannot be told from a save that has ended
+			if len(r.Lost) > 0 && r.Stalled > 0 { // a stalled save cannot be distinguished from a finished one
 				mu.Lock()
 				sum.Stalled, lostInStalled = sum.Stalled+r.Stalled, lostInStalled+len(r.Lost)
 				mu.Unlock()

@@ -19,13 +19,13 @@ const (
 	r18Full    = 10
 )
 
-// r18 ends hosts whose workers run shell commands, in every way in which a person or a system ends a program.
+// r18 ends hosts whose workers run shell commands, in every way that a person or a system ends a program.
 func r18(ctx context.Context, t *T) {
 	var slowest time.Duration
 	cases := []struct {
 		name string
-		sig  os.Signal // nil: the terminal goes away
-		live bool      // the live view is on that terminal, too
+		sig  os.Signal // nil: the terminal closes
+		live bool      // the live view is on that terminal too
 	}{
 		{"SIGTERM", syscall.SIGTERM, false}, {"SIGINT", os.Interrupt, false}, {"SIGHUP", syscall.SIGHUP, false},
 		{"SIGKILL", syscall.SIGKILL, false}, {"the terminal gone", nil, false}, {"the terminal gone with the live view", nil, true},
@@ -42,7 +42,7 @@ func r18(ctx context.Context, t *T) {
 	t.Figure("slowest", slowest)
 }
 
-// endBy starts a mission, ends it while shell commands run, and resumes it. It returns how long the end took.
+// endBy starts a mission, ends it while shell commands run, and resumes it. It returns how long ending took.
 func endBy(t *T, name string, sig os.Signal, live bool) time.Duration {
 	s := &squad{workers: r18Workers, latency: 5 * time.Millisecond}
 	s.napping("sleep 300 & sleep 301 & wait")
@@ -76,10 +76,10 @@ func endBy(t *T, name string, sig os.Signal, live bool) time.Duration {
 	}
 	start := time.Now()
 	t.Must(end())
-	killed := sig == syscall.SIGKILL // says nothing and cleans nothing up; what resumes it does
+	killed := sig == syscall.SIGKILL // it reports nothing and cleans nothing up; the resuming host does
 	took := ends(t, c, name, killed, start)
 	var told []centurion.Event
-	if !live { // the live view tells a person
+	if !live { // the live view tells the person
 		told = p.Told(c)
 	}
 	if !killed {
@@ -99,7 +99,7 @@ func endBy(t *T, name string, sig os.Signal, live bool) time.Duration {
 	return took
 }
 
-// ends waits until a process has ended and checks how, and that it took no longer since start than it may.
+// ends waits until a process has ended and checks how, and that it took no longer than allowed since start.
 func ends(t *T, c *process, name string, killed bool, start time.Time) (took time.Duration) {
 	code := c.Wait(t, waitLimit)
 	took = c.ended.Sub(start)
@@ -112,7 +112,7 @@ func ends(t *T, c *process, name string, killed bool, start time.Time) (took tim
 	return took
 }
 
-// saved checks what a host leaves behind that was asked to end.
+// saved checks what a host leaves behind when asked to end.
 func saved(t *T, p *project, name string) {
 	if left := p.gone(goneLimit); len(left) > 0 {
 		t.Failf("I5 %s left %d processes behind: %q", name, len(left), left)
@@ -122,8 +122,8 @@ func saved(t *T, p *project, name string) {
 	}
 }
 
-// hearHangUps lets what is started meanwhile end by a hang-up where this process ignores it: under nohup a child inherits that. It
-// returns what ends it.
+// hearHangUps lets child processes end on a hang-up if this process ignores it: under nohup children inherit that. It returns a
+// function that stops it.
 func hearHangUps() (stop func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGHUP)

@@ -23,14 +23,14 @@ import (
 	"centurion/provider/scripted"
 )
 
-// newerSchema is a version that no program of this repository knows.
+// newerSchema is a version unknown to every program of this repository.
 const newerSchema = 99
 
-// oldState is one state file that a released program wrote.
+// oldState is a state file written by a released program.
 type oldState struct {
 	name    string // v1/demo.db
 	content []byte
-	rows    []centurion.Event // its journal, as plain SQL gives it
+	rows    []centurion.Event // its journal, read with plain SQL
 	status  map[string]string // of its missions, by id
 	whole   string            // all its rows
 }
@@ -181,7 +181,7 @@ func query(ctx context.Context, db *sql.DB, text string) (all [][]string, err er
 	return all, nil
 }
 
-// place makes a project with the demonstration's files whose state is the old one.
+// place creates a project with the demonstration's files and the old state.
 func (o *oldState) place(t *T) (*project, string) {
 	p := t.Project(nil)
 	t.Must(demo.Unpack(p.Dir))
@@ -191,7 +191,7 @@ func (o *oldState) place(t *T) (*project, string) {
 	return p, path
 }
 
-// compare looks at everything that the program shows of an old file.
+// compare checks everything the program shows of an old file.
 func (o *oldState) compare(p *project, ps string) []string {
 	var wrong []string
 	var listed []struct{ ID, Status string }
@@ -201,7 +201,7 @@ func (o *oldState) compare(p *project, ps string) []string {
 	found := map[int64]centurion.Event{}
 	for _, m := range listed {
 		was := centurion.MissionStatus(o.status[m.ID])
-		if shown := centurion.MissionStatus(m.Status); shown != was && (shown != centurion.MissionPaused || !was.Alive()) { // nobody works on it
+		if shown := centurion.MissionStatus(m.Status); shown != was && (shown != centurion.MissionPaused || !was.Alive()) { // no process works on it
 			wrong = append(wrong, fmt.Sprintf("mission %s is shown as %s and was %s", m.ID, m.Status, o.status[m.ID]))
 		}
 		if code, out := p.Run("show", m.ID, "--format", "json"); code != 0 || !json.Valid([]byte(out)) {
@@ -222,7 +222,7 @@ func (o *oldState) compare(p *project, ps string) []string {
 	return wrong
 }
 
-// kept says whether a file beside the migrated one holds what the old one held, in the old schema. It may be ordered otherwise.
+// kept reports whether a file next to the migrated one has the old content, in the old schema. The order may differ.
 func (o *oldState) kept(ctx context.Context, t *T, path string) bool {
 	beside, _ := filepath.Glob(path + ".*") // the pattern is a good one
 	return slices.ContainsFunc(beside, func(file string) bool {
@@ -232,7 +232,7 @@ func (o *oldState) kept(ctx context.Context, t *T, path string) bool {
 	})
 }
 
-// resume goes on with the missions that have not ended and returns how many there were.
+// resume resumes the missions that have not ended and returns how many there were.
 func (o *oldState) resume(t *T, p *project) (int, error) {
 	n := 0
 	for id, status := range o.status {
@@ -260,7 +260,7 @@ func (o *oldState) resume(t *T, p *project) (int, error) {
 	return n, nil
 }
 
-// refuseNewer puts a newer schema into the file. Nothing may touch it.
+// refuseNewer puts a newer schema into the file, which must then stay untouched.
 func (o *oldState) refuseNewer(t *T) error {
 	p, path := o.place(t)
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path}).String())

@@ -20,9 +20,9 @@ import (
 	"centurion/guard"
 )
 
-// The power cut: state and project lie on an ext4 image in memory. What was written but not synced is in the kernel's
-// page cache of that file system and not in the image, so that a copy of the image is what a disk holds after a power
-// cut. A stopped process cannot sync, and killing it afterwards writes nothing more to the copy.
+// The power cut: state and project are on an ext4 image in memory. Unsynced writes are in the kernel's page cache of that file system,
+// not in the image, so a copy of the image is the state of a disk after a power cut. A stopped process cannot sync, and killing it
+// afterwards does not change the copy.
 const (
 	cutImage   = 64 // megabytes: a mission's state and project take less than ten
 	cutWorkers = 50
@@ -32,7 +32,7 @@ const (
 	controlCuts = 12
 )
 
-// stopSignal is SIGSTOP on Linux, which is where the trials run. Not every system's package syscall has its name.
+// stopSignal is SIGSTOP on Linux, where the trials run. Not every system's package syscall has the name.
 const stopSignal = syscall.Signal(19)
 
 // cutter is the state of the trial.
@@ -40,11 +40,11 @@ type cutter struct {
 	t    *T
 	m    mounts
 	ram  string // memory that holds the images
-	live string // the image that is mounted
-	disk string // where
+	live string // the mounted image
+	disk string // its mount point
 	crew crew
 	p    *project
-	told []centurion.Event // by every host of the mission so far
+	told []centurion.Event // by all hosts of the mission so far
 
 	cuts, lost, checked, lostFiles, resumed, finished int
 }
@@ -113,7 +113,7 @@ func (c *cutter) fresh(ctx context.Context) error {
 	return c.m.image(ctx, c.live, c.disk)
 }
 
-// swap replaces the mounted image by a copy of it, which is mounted at the same place.
+// swap replaces the mounted image with a copy, mounted at the same place.
 func (c *cutter) swap(ctx context.Context, copied string) error {
 	if err := c.m.unmount(c.disk); err != nil {
 		return err
@@ -124,8 +124,8 @@ func (c *cutter) swap(ctx context.Context, copied string) error {
 	return c.m.image(ctx, c.live, c.disk)
 }
 
-// mission runs a crew's mission and cuts it again and again until it has ended or the quota is used up. After each cut
-// it goes on from the copy.
+// mission runs a crew's mission and cuts it repeatedly until it has ended or the quota is used up. After each cut it continues from the
+// copy.
 func (c *cutter) mission(ctx context.Context, quota int) error {
 	if err := c.fresh(ctx); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (c *cutter) mission(ctx context.Context, quota int) error {
 	c.p = c.t.Project(nil)
 	c.p.Dir, c.p.State = filepath.Join(c.disk, "p"), filepath.Join(c.disk, "state")
 	c.p.Serve(c.crew.config())
-	if err := errors.Join(os.MkdirAll(c.p.Dir, 0o700), command(ctx, "sync", "-f", c.disk)); err != nil { // it was there before
+	if err := errors.Join(os.MkdirAll(c.p.Dir, 0o700), command(ctx, "sync", "-f", c.disk)); err != nil { // it existed before the cut
 		return err
 	}
 	c.told = nil
@@ -184,21 +184,21 @@ func (c *cutter) end(ctx context.Context, host *process) error {
 	return nil
 }
 
-// hear adds what a host has acknowledged to what is to be there.
+// hear adds what a host has acknowledged to what must be there.
 func (c *cutter) hear(host *process) error {
 	facts, err := told(host)
 	c.told = append(c.told, facts...)
 	return err
 }
 
-// cut is one power cut and what is checked after it. It reports whether there is a mission to be resumed.
+// cut makes one power cut and checks the result. It reports whether there is a mission to resume.
 func (c *cutter) cut(ctx context.Context, host *process) (begun bool, err error) {
 	copied := filepath.Join(c.ram, "copy.img")
 	if err := host.Signal(stopSignal); err != nil {
 		return false, err
 	}
 	err = freeze(c.live, copied)
-	host.Kill() // it had no instant more to write to what was copied, nor to print anything
+	host.Kill() // it could not write to the copy any more, nor print anything
 	if err = errors.Join(err, c.hear(host)); err != nil {
 		return false, err
 	}
@@ -230,7 +230,7 @@ func (c *cutter) cut(ctx context.Context, host *process) (begun bool, err error)
 	return false, nil
 }
 
-// compare looks for every acknowledged line in the journal, and for the files whose writing was acknowledged.
+// compare looks up every acknowledged line in the journal, and the files whose writing was acknowledged.
 func (c *cutter) compare(journal map[int64]centurion.Event) {
 	lost := missing(c.told, journal)
 	c.checked += len(c.told)
@@ -250,8 +250,8 @@ func (c *cutter) compare(journal map[int64]centurion.Event) {
 	}
 }
 
-// control cuts two writers of the trial's own, which commit to SQLite with synchronous=NORMAL and FULL, and a file that
-// nobody synced. It returns the lost rows of each and how often the file was not there.
+// control cuts two writers of the trial itself, which commit to SQLite with synchronous=NORMAL and FULL, and an unsynced file. It
+// returns the lost rows of each and how often the file was missing.
 func (c *cutter) control(ctx context.Context) (normal, full, files int, err error) {
 	if normal, files, err = c.controlRun(ctx, "NORMAL"); err != nil {
 		return 0, 0, 0, err
@@ -277,7 +277,7 @@ func (c *cutter) controlRun(ctx context.Context, sync string) (rows, files int, 
 	ghost := filepath.Join(c.disk, "unsynced")
 	copied, at := filepath.Join(c.ram, "copy.img"), filepath.Join(c.t.Dir, "copy")
 	for range controlCuts {
-		time.Sleep(time.Duration(20+c.t.Rand.IntN(60)) * time.Millisecond) // this is when the power fails
+		time.Sleep(time.Duration(20+c.t.Rand.IntN(60)) * time.Millisecond) // then the power fails
 		if err := os.WriteFile(ghost, []byte("nobody synced this"), 0o600); err != nil {
 			return rows, files, err
 		}
@@ -359,7 +359,7 @@ func (w *controlWriter) end() {
 	w.over = true
 }
 
-// countRows returns how many rows a copy holds. A copy without the table holds none.
+// countRows returns the number of rows in a copy. A copy without the table has none.
 func countRows(path string) (n int, err error) {
 	if _, err := os.Stat(path); err != nil {
 		return 0, nil

@@ -17,30 +17,30 @@ import (
 )
 
 const (
-	r20Missions  = 3 // in one host: what the last needs more than the first was not given back
+	r20Missions  = 3 // in one host: anything the last needs beyond the first was not released
 	r20Workers   = 50
 	r20Requests  = 20  // of each worker
 	r20MiB       = 300 // of resident memory, at most
 	r20Flat      = 1.1 // of what the first mission needs
-	r20Swing     = 4   // MiB that the garbage collector leaves or not between two looks
-	r20Slack     = 10  // descriptors or threads more than that: a connection, a thread of the runtime that waits for a disk
-	r20Idle      = 50  // goroutines of an idle host, at most, without those of idle connections: one that stays for every worker makes three times as many
+	r20Swing     = 4   // MiB that may depend on the garbage collector
+	r20Slack     = 10  // extra descriptors or threads: a connection, a runtime thread that waits for a disk
+	r20Idle      = 50  // maximum goroutines of an idle host, not counting idle connections: a leak per worker makes three times as many
 	r20Every     = 50 * time.Millisecond
-	r20Rest      = time.Second // for which an idle host is looked at
+	r20Rest      = time.Second // for which an idle host is watched
 	r20Goal      = "Work for a long time."
 	r20FullPause = time.Minute // before every answer, so that the full trial takes an hour
 )
 
-// usage is what a process needs at a moment, or at most over a time.
+// usage is what a process uses at a moment, or at most over a time.
 type usage struct {
 	mib                  float64
 	descriptors, threads int // descriptors without sockets
 	sockets              int
 }
 
-// r20 lets one background host work on missions of fifty workers, one after the other. Memory, descriptors and threads are
-// looked at from outside: memory and threads all the time, descriptors between two missions, because how many files are open
-// at once is chance while fifty work. Goroutines are looked at once, when all is done: the runtime lists them when the process is quit.
+// r20 lets one background host work on missions of fifty workers, one after the other. Memory, descriptors and threads are measured
+// from outside: memory and threads all the time, descriptors between two missions, because the number of open files is random while
+// fifty work. Goroutines are counted once at the end: the runtime lists them when the process quits.
 func r20(ctx context.Context, t *T) {
 	p := t.Project(map[string]string{personRules: `{"permission": {"*": "allow"}}`, "in.txt": strings.Repeat("some text to read\n", 100)})
 	latency := 2 * time.Millisecond
@@ -88,7 +88,7 @@ func r20(ctx context.Context, t *T) {
 		if peak.mib > r20MiB {
 			t.Failf("%.0f MiB are resident, more than %d", peak.mib, r20MiB)
 		}
-		if most := r20Workers + r20Slack; peak.sockets > most { // how many of these connections are kept for the next request is chance
+		if most := r20Workers + r20Slack; peak.sockets > most { // how many connections are kept is random
 			t.Failf("an idle host holds %d sockets, more than %d", peak.sockets, most)
 		}
 	}
@@ -103,7 +103,7 @@ func r20(ctx context.Context, t *T) {
 	}
 }
 
-// grown says what is no longer flat.
+// grown reports what has grown.
 func grown(first, last usage) (wrong []string) {
 	if last.mib > first.mib*r20Flat+r20Swing {
 		wrong = append(wrong, fmt.Sprintf("resident memory has grown from %.0f to %.0f MiB", first.mib, last.mib))
@@ -119,7 +119,7 @@ func grown(first, last usage) (wrong []string) {
 	return wrong
 }
 
-// r20AtRest returns how many descriptors and sockets an idle host holds: the fewest while it is looked at, as it may be closing some.
+// r20AtRest returns how many descriptors and sockets an idle host holds: the minimum over a while, as it may be closing some.
 func r20AtRest(t *T, pid int) usage {
 	fewest := usage{descriptors: math.MaxInt, sockets: math.MaxInt}
 	for end := time.Now().Add(r20Rest); time.Now().Before(end) && t.ctx.Err() == nil; time.Sleep(r20Every) { // another process is watched
@@ -133,7 +133,7 @@ func r20AtRest(t *T, pid int) usage {
 	return fewest
 }
 
-// r20Watch follows the newest mission to its end and returns how much memory and how many threads its host needed at most.
+// r20Watch follows the newest mission to its end and returns its host's peak memory and threads.
 func r20Watch(t *T, p *project, pid int, limit time.Duration) (peak usage) {
 	c := p.Start("attach", "--format", "json")
 	for deadline := time.Now().Add(limit); !c.Ended() && time.Now().Before(deadline) && t.ctx.Err() == nil; {
@@ -168,7 +168,7 @@ func r20Host(t *T, p *project) int {
 	return owner.PID
 }
 
-// usageOf reads what the kernel says of a process.
+// usageOf reads a process's usage from the kernel.
 func usageOf(pid int) (usage, error) {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	fds, err := os.ReadDir(filepath.Join(dir, "fd"))
@@ -192,7 +192,7 @@ func usageOf(pid int) (usage, error) {
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(line, ":")
 		n := 0
-		_, _ = fmt.Sscan(value, &n) // what is no number stays zero
+		_, _ = fmt.Sscan(value, &n) // not a number: stays zero
 		switch name {
 		case "VmRSS":
 			u.mib = float64(n) / 1024
@@ -203,7 +203,7 @@ func usageOf(pid int) (usage, error) {
 	return u, nil
 }
 
-// goroutines quits the host, whose runtime then lists them in its log, and counts them.
+// goroutines quits the host, so that the runtime lists its goroutines in the log, and counts them.
 func goroutines(t *T, p *project, pid int) int {
 	log := filepath.Join(filepath.Dir(p.Database()), "host.log")
 	before := len(readAll(log))
@@ -221,8 +221,7 @@ func goroutines(t *T, p *project, pid int) int {
 	return n
 }
 
-// countGoroutines counts those that the runtime lists, without those of idle connections to a provider: they are kept on
-// purpose, and their number is limited.
+// countGoroutines counts the listed goroutines without those of idle connections to a provider, which are kept on purpose and limited.
 func countGoroutines(text string) (n int) {
 	for one := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
 		if strings.HasPrefix(one, "goroutine ") && !strings.Contains(one, "net/http.(*persistConn)") {
@@ -232,7 +231,7 @@ func countGoroutines(text string) (n int) {
 	return n
 }
 
-// r20Answer is the model: every worker makes so many requests, with calls of all kinds in between.
+// r20Answer is the model: every worker makes the same number of requests, with calls of all kinds.
 func r20Answer(r scripted.Request) scripted.Answer {
 	if r.Agent() == "commander" {
 		if r.Step() > 1 {

@@ -22,24 +22,24 @@ const (
 	r3Workers = 3
 	r3Quick   = 3  // kills at each step
 	r3Full    = 20 // likewise
-	// r3GitQuick is r3Quick of a mission in a repository, which takes three times as long.
+	// r3GitQuick is r3Quick for a mission in a repository, which takes three times as long.
 	r3GitQuick = 2
-	// r3AtOnce is how many missions are killed beside each other: each waits for its processes most of the time.
+	// r3AtOnce is how many missions are killed concurrently: each mostly waits for its processes.
 	r3AtOnce = 3
-	// r3Persons is how many projects the commands of a person are divided among: in one, each waits for the one before.
+	// r3Persons is how many projects share the commands of a person: within one, they run in sequence.
 	r3Persons = 3
-	// r3States holds state files of the first version, which opening migrates.
+	// r3States contains state files of the first version, which opening migrates.
 	r3States = "store/testdata/v1"
 )
 
-// r3Both are steps that mean something else where work is merged.
+// r3Both are steps with a different meaning when work is merged.
 var r3Both = []failpoint.Point{failpoint.CheckRan, failpoint.TaskEnded, failpoint.MissionVerdict}
 
 // stepper kills hosts at named steps.
 type stepper struct {
 	t     *T
 	bin   string
-	git   bool // the mission's work is done in checkouts and merged
+	git   bool // the mission works in checkouts and merges
 	kills int
 	maybe int
 	sum   damage
@@ -48,7 +48,7 @@ type stepper struct {
 // r3Kill is one kill of a mission.
 type r3Kill struct {
 	point failpoint.Point
-	n     int // of the times that it reaches the step
+	n     int // the occurrence of the step
 	git   bool
 }
 
@@ -106,7 +106,7 @@ func r3(ctx context.Context, t *T) {
 	t.Figure("marked as maybe ran", sum.maybe)
 }
 
-// r3Kills draws at which of the times that a step is reached it kills.
+// r3Kills draws at which occurrences of a step to kill.
 func r3Kills(t *T, reached, inGit map[failpoint.Point]int) (all []r3Kill) {
 	for _, point := range failpoint.All() {
 		for range t.Scale(r3Quick, r3Full) {
@@ -123,8 +123,8 @@ func r3Kills(t *T, reached, inGit map[failpoint.Point]int) (all []r3Kill) {
 	return all
 }
 
-// project makes a project with a mission of a few workers, one of which runs a command that a person is asked about and has
-// a conversation that has to be shortened.
+// project creates a project with a mission of a few workers, one of which runs a command that a person is asked about and has a
+// conversation that must be shortened.
 func (s *stepper) project() (*squad, *project) {
 	q := &squad{workers: r3Workers, asks: 1, long: true, latency: 2 * time.Millisecond, git: s.git}
 	p := s.t.Project(q.files())
@@ -156,7 +156,7 @@ func (s *stepper) count() map[failpoint.Point]int {
 	return reached
 }
 
-// attend answers what a command asks a person, from another process as a person would, until the command has ended.
+// attend answers a command's questions to a person, from another process as a person would, until the command has ended.
 func (s *stepper) attend(p *project, c *process) int {
 	answered := map[string]bool{}
 	deadline := time.Now().Add(waitLimit)
@@ -172,15 +172,15 @@ func (s *stepper) attend(p *project, c *process) int {
 				continue
 			}
 			answered[ask.ID] = true
-			p.Run("approve", ask.ID) // its host may die meanwhile: then it is asked again
+			p.Run("approve", ask.ID) // if its host dies meanwhile, it is asked again
 		}
 		time.Sleep(3 * time.Millisecond) // another process works
 	}
 	return c.Wait(s.t, waitLimit)
 }
 
-// kill lets the mission die when it reaches a step for the n-th time, and resumes it. A step may be reached less often than in
-// the run in which they were counted: then it tries again with an earlier time, at last the first.
+// kill kills the mission at the n-th occurrence of a step, and resumes it. A step may occur less often than in the counting run: then
+// it retries with an earlier occurrence, finally the first.
 func (s *stepper) kill(point failpoint.Point, n int) {
 	start := time.Now()
 	defer func() {
@@ -209,7 +209,7 @@ func (s *stepper) kill(point failpoint.Point, n int) {
 	}
 }
 
-// resume goes on with what a kill has left, and checks that nothing of it is lost or done twice.
+// resume resumes after a kill, and checks that nothing is lost or done twice.
 func (s *stepper) resume(point failpoint.Point, n int, q *squad, p *project, told []centurion.Event) {
 	args := []string{"resume", "--format", "json", "--ask", "ask"}
 	if len(told) == 0 && nothingStarted(p) {
@@ -236,7 +236,7 @@ func (s *stepper) resume(point failpoint.Point, n int, q *squad, p *project, tol
 	}
 }
 
-// finished checks the work of a mission that has ended.
+// finished checks the work of an ended mission.
 func (s *stepper) finished(q *squad, p *project) {
 	for _, word := range q.twice(p) {
 		s.sum.twice++
@@ -253,8 +253,7 @@ func (s *stepper) finished(q *squad, p *project) {
 	}
 }
 
-// migration kills the program while it brings a state file of the first version to its own. It returns how many kills
-// there were.
+// migration kills the program while it migrates a state file of the first version. It returns the number of kills.
 func (s *stepper) migration(times int) (kills int) {
 	files, _ := filepath.Glob(filepath.Join(s.t.Root(), filepath.FromSlash(r3States), "*.db.gz"))
 	if len(files) == 0 {
@@ -277,8 +276,8 @@ func (s *stepper) migration(times int) (kills int) {
 	return kills
 }
 
-// migrated lays a state file of an earlier version into a fresh project and returns what ps says of it, after a kill at the
-// n-th step of the migration if n is not 0.
+// migrated puts a state file of an earlier version into a fresh project and returns the output of ps, after a kill at the n-th step of
+// the migration if n is not 0.
 func (s *stepper) migrated(old string, n int) (ps string, killed bool) {
 	p := s.t.Project(nil)
 	p.Bin = s.bin

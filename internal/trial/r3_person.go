@@ -12,7 +12,7 @@ import (
 	"centurion/store"
 )
 
-// r3Cycles are commands of a person that lead back to where they began. $M is the mission.
+// r3Cycles are commands of a person that lead back to the start. $M is the mission.
 var r3Cycles = [][]string{
 	{"merge", "undo $M"},
 	{"merge --squash", "undo $M"},
@@ -23,7 +23,7 @@ var r3Cycles = [][]string{
 	{"undo --yes $M", "undo --redo $M"},
 }
 
-// personal are the steps of what a person does with a mission's work.
+// personal reports whether a step belongs to a person's handling of a mission's work.
 func personal(p failpoint.Point) bool {
 	switch p {
 	case failpoint.MergeIntent, failpoint.LandingJournal, failpoint.LandingMoved, failpoint.LandingPlaced, failpoint.LandingIndexed, failpoint.LandingDone,
@@ -33,7 +33,7 @@ func personal(p failpoint.Point) bool {
 	return false
 }
 
-// taker takes the work of a mission over and gives it back.
+// taker merges and undoes the work of a mission.
 type taker struct {
 	s       *stepper
 	p       *project
@@ -41,9 +41,9 @@ type taker struct {
 	reached map[failpoint.Point]bool
 }
 
-// person kills merges and undos of a person at each of their steps and repeats them: after that everything is as without
-// the kill, and what the person has not committed is as it was. Of all cycles of commands it takes the share of one of
-// [r3Persons]. It returns which steps it has reached.
+// person kills a person's merges and undos at each of their steps and repeats them: afterwards everything is as without the kill, and
+// the person's uncommitted work is unchanged. It takes one share of [r3Persons] of all cycles of commands. It returns the steps it
+// reached.
 func (s *stepper) person(ctx context.Context, share, times int) map[failpoint.Point]bool {
 	t := s.t
 	q := &squad{workers: r3Workers, git: true}
@@ -70,12 +70,12 @@ func (s *stepper) person(ctx context.Context, share, times int) map[failpoint.Po
 	return w.reached
 }
 
-// cycle runs commands once as they are and notes which steps each reaches and what it leaves, then with a kill at each.
+// cycle runs commands once undisturbed, noting each one's steps and result, then with a kill at each step.
 func (w *taker) cycle(ctx context.Context, commands []string, times int) {
 	t := w.s.t
 	states := make([]string, len(commands))
 	points := make([][]failpoint.Point, len(commands))
-	if strings.HasPrefix(commands[0], "merge") { // from where it ends itself: what was undone, and in which steps, counts for the next merge
+	if strings.HasPrefix(commands[0], "merge") { // from its own end state: previous undos and their steps matter for the next merge
 		for _, command := range commands {
 			if code := w.start("", command).Wait(t, waitLimit); code != 0 {
 				t.Failf("%s ended with %d", command, code)
@@ -113,8 +113,7 @@ func (w *taker) cycle(ctx context.Context, commands []string, times int) {
 	}
 }
 
-// killed goes through a cycle once; each command dies at its at-th step and is repeated. It returns false if no command has
-// so many.
+// killed runs a cycle once; each command dies at its at-th step and is repeated. It returns false if no command has that many.
 func (w *taker) killed(commands, states []string, points [][]failpoint.Point, at, n int) (some bool) {
 	t := w.s.t
 	for i := range commands {
@@ -152,7 +151,7 @@ func (w *taker) start(env, command string) *process {
 	return w.p.StartWith(func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, env) }, strings.Fields(strings.ReplaceAll(command, "$M", w.mission))...)
 }
 
-// state is all that a person sees of where the work stands: trees, their own files, which tasks are taken back, and the plan.
+// state is everything a person sees of the work: trees, their own files, which tasks are reverted, and the plan.
 func (w *taker) state() string {
 	p, t := w.p, w.s.t
 	status, _ := p.tryGit("status", "--porcelain")

@@ -19,13 +19,13 @@ import (
 	"centurion/server"
 )
 
-// The full and the failing disk. A disk that fills up is a small tmpfs and a file of ballast; one that fails is strace
-// putting EIO in the place of what the kernel answered.
+// The full and the failing disk. A disk that fills up is a small tmpfs and a ballast file; for one that fails strace replaces the
+// kernel's result with EIO.
 const (
 	diskSize    = 32 // megabytes: enough for a mission, little enough to be filled at once
 	diskWorkers = 12
-	projectFull = time.Second     // how long the project's disk stays full once a tool has met it: the mission may go on meanwhile
-	failingDisk = 5 * time.Second // how long a mission works on a failing disk once that has failed: it may wait, but not die
+	projectFull = time.Second     // how long the project's disk stays full once a tool has hit it: the mission may continue meanwhile
+	failingDisk = 5 * time.Second // how long a mission works on a failing disk after the first failure: it may wait, but not die
 	diskAtOnce  = 3               // missions: they wait most of the time
 )
 
@@ -35,7 +35,7 @@ type fullDisk struct {
 	m    mounts
 	crew crew
 
-	mu                                                        sync.Mutex // protects what follows
+	mu                                                        sync.Mutex // protects the fields below
 	checked, lost, filled, paused, wentOn, told, failing, hit int
 }
 
@@ -92,8 +92,8 @@ func r4(ctx context.Context, t *T) {
 	}
 }
 
-// fill runs a mission whose state or project lies on a small disk, fills that up at a random moment, and looks at what
-// the mission says and whether it goes on when there is space again.
+// fill runs a mission with its state or project on a small disk, fills that at a random moment, and checks what the mission reports and
+// whether it continues when there is space again.
 func (f *fullDisk) fill(ctx context.Context, what string, round int, after time.Duration) error {
 	disk := filepath.Join(f.t.Dir, fmt.Sprintf("%s%d", what, round))
 	if err := f.m.tmpfs(ctx, disk, diskSize); err != nil {
@@ -114,7 +114,7 @@ func (f *fullDisk) fill(ctx context.Context, what string, round int, after time.
 	if !host.Until(f.t, `"type":"task.started"`, waitLimit) {
 		return fmt.Errorf("the mission did not begin: %s", lastLines(host.Stderr(), 5))
 	}
-	time.Sleep(after) // this is when somebody else fills it
+	time.Sleep(after) // then something else fills it
 	ballast := filepath.Join(disk, "ballast")
 	if err := fillUp(ballast); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (f *fullDisk) fill(ctx context.Context, what string, round int, after time.
 	return f.m.unmount(disk)
 }
 
-// fillUp writes a file until not a byte more fits on its disk.
+// fillUp writes a file until its disk is full to the last byte.
 func fillUp(path string) (err error) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -168,8 +168,8 @@ func fillUp(path string) (err error) {
 	return nil
 }
 
-// saysFull asks from a second process until the mission is shown as paused because the disk is full, or has ended; a while after
-// a tool has told its agent of it, if that is enough, because the mission may go on then.
+// saysFull asks from a second process until the mission is shown as paused because of the full disk, or has ended; or, if toolsMay, for
+// a while after a tool has reported it to its agent, because the mission may then continue.
 func (f *fullDisk) saysFull(ctx context.Context, p *project, host *process, toolsMay bool) (paused bool) {
 	var told time.Time
 	soon(ctx, waitLimit, func() bool {
@@ -191,7 +191,7 @@ func (f *fullDisk) count(n *int) {
 	*n++
 }
 
-// missionsOf is what `ps` lists.
+// missionsOf returns the output of `ps`.
 func missionsOf(p *project) []server.Mission {
 	var all []server.Mission
 	code, out := p.Run("ps", "--format", "json")
@@ -201,7 +201,7 @@ func missionsOf(p *project) []server.Mission {
 	return all
 }
 
-// fail runs a mission on a disk that answers EIO now and then, and resumes it on a whole one.
+// fail runs a mission on a disk that sometimes returns EIO, and resumes it on a healthy one.
 func (f *fullDisk) fail(ctx context.Context, strace, calls, inject string) error {
 	p := f.t.Project(nil)
 	p.Serve(f.crew.config())
@@ -246,7 +246,7 @@ func (f *fullDisk) fail(ctx context.Context, strace, calls, inject string) error
 	return nil
 }
 
-// compare looks for everything that was acknowledged, and at how the mission ended.
+// compare checks that everything acknowledged is there, and how the mission ended.
 func (f *fullDisk) compare(ctx context.Context, p *project, hosts ...*process) error {
 	var all []centurion.Event
 	for _, h := range hosts {

@@ -23,17 +23,17 @@ import (
 
 const (
 	mutations  = 1000
-	throughBin = 20 // of them are also looked at with the program itself, and repaired by it
+	throughBin = 20 // of them are also checked with the program itself, and repaired by it
 )
 
 // damageTrial is the state of the trial.
 type damageTrial struct {
 	t       *T
-	project *project // that made the state
+	project *project // that created the state
 	files   map[string][]byte
-	dump    string // what the store reads from it
+	dump    string // the store's view of it
 	journal map[int64]centurion.Event
-	shown   string // what the program shows of it
+	shown   string // the program's view of it
 	mission string
 
 	mu                                           sync.Mutex // protects what follows
@@ -94,7 +94,7 @@ func r5(ctx context.Context, t *T) {
 	}
 }
 
-// some chooses mutations to be looked at with the program. Most of them are damage that was found.
+// some selects mutations for a check with the program. Most of them are detected damage.
 func (d *damageTrial) some(found []bool) (some []int) {
 	through := 0
 	for n, was := range found {
@@ -109,7 +109,7 @@ func (d *damageTrial) some(found []bool) (some []int) {
 	return some
 }
 
-// prepare makes a state that a mission and a killed second one have left, with a log beside it, and reads all of it.
+// prepare creates a state left by one mission and a killed second one, with a write-ahead log, and reads all of it.
 func (d *damageTrial) prepare(ctx context.Context) error {
 	crew := crew{workers: 6, pause: 5 * time.Millisecond, filler: 500}
 	d.project = d.t.Project(nil)
@@ -124,7 +124,7 @@ func (d *damageTrial) prepare(ctx context.Context) error {
 	if !second.Until(d.t, `"tool":"bash"`, waitLimit) {
 		return fmt.Errorf("the second mission did not begin: %s", lastLines(second.Stderr(), 5))
 	}
-	// It is killed when nothing is written any more: a last commit of which nobody was told yet may get lost.
+	// It is killed when nothing is being written: a last, unpublished commit may get lost.
 	for before := ""; before != second.Stdout(); time.Sleep(time.Second) {
 		before = second.Stdout()
 	}
@@ -136,7 +136,7 @@ func (d *damageTrial) prepare(ctx context.Context) error {
 		return err
 	}
 	for _, file := range found {
-		if strings.HasSuffix(file, "-shm") { // an index of the log, made anew whenever the file is opened after a crash
+		if strings.HasSuffix(file, "-shm") { // an index of the log, rebuilt whenever the file is opened after a crash
 			continue
 		}
 		if d.files[strings.TrimPrefix(file, path)], err = os.ReadFile(file); err != nil {
@@ -176,7 +176,7 @@ func writeState(path string, files map[string][]byte) error {
 	return nil
 }
 
-// read opens a state in a directory of its own and returns everything that the store serves.
+// read opens a state in a fresh directory and returns everything the store reads from it.
 func (d *damageTrial) read(ctx context.Context, files map[string][]byte) (all string, err error) {
 	dir, err := os.MkdirTemp(d.t.Dir, "state-")
 	if err != nil {
@@ -202,7 +202,7 @@ func (d *damageTrial) read(ctx context.Context, files map[string][]byte) (all st
 	return all, err
 }
 
-// look says whether damage was found; an error means that something wrong was served, or found in a way that helps nobody.
+// look reports whether damage was detected; an error means that wrong data was served, or that the report is useless.
 func (d *damageTrial) look(ctx context.Context, files map[string][]byte) (bool, error) {
 	all, err := d.read(ctx, files)
 	switch {
@@ -216,7 +216,7 @@ func (d *damageTrial) look(ctx context.Context, files map[string][]byte) (bool, 
 	return false, nil
 }
 
-// place makes a project whose state these files are.
+// place creates a project with these files as its state.
 func (d *damageTrial) place(files map[string][]byte) (*project, string, error) {
 	p := d.t.Project(nil)
 	p.Serve(crew{workers: 1}.config())
@@ -224,7 +224,7 @@ func (d *damageTrial) place(files map[string][]byte) (*project, string, error) {
 	return p, path, writeState(path, files)
 }
 
-// show runs the commands that look at a state. A command that fails must name the damage and the way out.
+// show runs the commands that read a state. A command that fails must name the damage and the way out.
 func (d *damageTrial) show(p *project) (shown string, damaged bool, err error) {
 	for _, args := range [][]string{{"ps", "--format", "json"}, {"show", d.mission, "--format", "json"}, {"logs", d.mission, "--format", "json"}} {
 		args = slices.DeleteFunc(args, func(s string) bool { return s == "" })
@@ -248,7 +248,7 @@ func (d *damageTrial) show(p *project) (shown string, damaged bool, err error) {
 	return shown, damaged, nil
 }
 
-// program looks at a damaged state with the program, repairs it, and looks whether the original was kept aside.
+// program reads a damaged state with the program, repairs it, and checks that the original was kept.
 func (d *damageTrial) program(files map[string][]byte, name string, found bool) error {
 	p, _, err := d.place(files)
 	if err != nil {
@@ -258,12 +258,12 @@ func (d *damageTrial) program(files map[string][]byte, name string, found bool) 
 	switch {
 	case err != nil:
 		return err
-	case !damaged && shown != d.shown: // damage in what these commands do not read may go unnoticed by them
+	case !damaged && shown != d.shown: // these commands may miss damage in what they do not read
 		return fmt.Errorf("it is shown wrong: %s", firstDifference(d.shown, shown))
 	case !found && !damaged:
 		return nil
 	}
-	// Once more, untouched: what looks at a state may have closed its log.
+	// Again, untouched: reading a state may have closed its log.
 	p, path, err := d.place(files)
 	if err != nil {
 		return err
@@ -294,17 +294,17 @@ func (d *damageTrial) program(files map[string][]byte, name string, found bool) 
 	return nil
 }
 
-// gone says whether the mission was among what could not be kept, which the repair has told.
+// gone reports whether the mission was lost according to the repair.
 func (d *damageTrial) gone(p *project) bool {
 	code, out := p.Run("ps", "--format", "json")
 	return code == 0 && !strings.Contains(out, d.mission)
 }
 
-// keptAside says whether the file that was damaged is still there as it was, under whatever name beside the new one.
+// keptAside checks that the damaged file still exists unchanged, under any name next to the new one.
 func keptAside(path, name string, files map[string][]byte) error {
 	was := files[name]
 	if len(was) == 0 {
-		return nil // it is gone, or empty
+		return nil // missing or empty
 	}
 	beside, err := filepath.Glob(path + "*")
 	if err != nil {

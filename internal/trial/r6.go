@@ -22,25 +22,24 @@ import (
 const (
 	r6Workers   = 50
 	r6Latency   = 20 * time.Millisecond
-	r6Of        = 10                     // of so many calls that reach the provider …
-	r6Fail      = 3                      // … so many fail
-	r6Most      = 1.5                    // times the ideal: what 30 % of failures cost, 1.43, and a little
-	r6Herd      = r6Workers / 10         // workers that may come within a second once a gate opens
+	r6Of        = 10                     // out of this many calls that reach the provider …
+	r6Fail      = 3                      // … this many fail
+	r6Most      = 1.5                    // times the ideal: 1.43 for 30 % failures, and some margin
+	r6Herd      = r6Workers / 10         // maximum workers within a second after a gate opens
 	r6Watched   = 10 * time.Second       // after that
 	r6Closed    = time.Second            // Retry-After
-	r6Idle      = 3 * time.Second        // idle_timeout in place of the 60 s that people wait; the first byte comes later
-	r6Outage    = 400 * time.Millisecond // nobody listens
+	r6Idle      = 3 * time.Second        // idle_timeout instead of the usual 60 s; the first byte comes later
+	r6Outage    = 400 * time.Millisecond // nothing listens
 	r6Every     = 6 * time.Second        // an outage
 	r6Goal      = "Survive the provider."
 	r6Own       = `{"fallback": ["custom/second"], "retry_delay": "300ms", "idle_timeout": "3s"}`
 	r6MoreTurns = 3 // of the whole, in the full trial
 )
 
-// r6Faults are what goes wrong at the provider, one after the other. A refused connection is none of them: that takes an
-// outage of its own.
+// r6Faults are the provider's failures, one after the other. A refused connection is not among them: it needs an outage.
 var r6Faults = []string{"429", "500", "502", "503", "529", "reset", "late"}
 
-// r6 lets fifty workers work with a provider that fails in every way it can.
+// r6 lets fifty workers work with a provider that fails in every possible way.
 func r6(ctx context.Context, t *T) {
 	sum := &badProvider{t: t, rand: t.Rand, ideal: t.Scale(1, 2), failed: map[string]int{}}
 	begun := time.Now()
@@ -64,12 +63,12 @@ func r6(ctx context.Context, t *T) {
 	t.Figure("a mission", time.Since(begun)/time.Duration(rounds))
 }
 
-// badProvider answers a mission of so many workers and fails while it does.
+// badProvider answers the workers of a mission, and fails in between.
 type badProvider struct {
 	t     *T
-	ideal int // requests that a worker needs: what it says at the end, and a file before
+	ideal int // requests that a worker needs: one for its file and one for its end
 
-	mu     sync.Mutex // protects what follows
+	mu     sync.Mutex // protects the fields below
 	rand   *rand.Rand
 	block  []bool // which of the next calls fail
 	next   int    // the next fault
@@ -79,14 +78,14 @@ type badProvider struct {
 	refused, done, requests, herd, changed int
 }
 
-// r6Call is a call of a worker. After closes the model's gate, if the answer was 429.
+// r6Call is a call of a worker. after closes the model's gate, if the answer was 429.
 type r6Call struct {
 	at    time.Time
 	model string
 	until time.Time
 }
 
-// fault draws what a call meets, "" for an answer: of every ten calls three fail, at random places.
+// fault draws the fault of a call, "" for none: of every ten calls three fail, at random places.
 func (b *badProvider) fault() string {
 	if len(b.block) == 0 {
 		b.block = make([]bool, r6Of)
@@ -167,7 +166,7 @@ func (b *badProvider) worker(r scripted.Request) scripted.Answer {
 	return scripted.Answer{Say: "I write.", Calls: []scripted.Call{tool("write", map[string]any{"filePath": g[1], "content": g[1] + "\n"})}}
 }
 
-// mission runs one mission to its end and looks at what the provider saw.
+// mission runs one mission to its end and checks what the provider saw.
 func (b *badProvider) mission(ctx context.Context) {
 	t := b.t
 	p := t.Project(map[string]string{".opencode/centurion.jsonc": r6Own})
@@ -213,7 +212,7 @@ func (b *badProvider) mission(ctx context.Context) {
 	}
 }
 
-// told looks at what the mission told: every task was done although the provider could not be reached at times.
+// told checks the events: every task was done although the provider was sometimes unreachable.
 func (b *badProvider) told(events []centurion.Event) {
 	done, refused := 0, 0
 	for _, e := range events {
@@ -237,8 +236,8 @@ func (b *badProvider) told(events []centurion.Event) {
 	}
 }
 
-// herd returns how many calls of a model came within one second, at most, soon after its gate had opened, and how many
-// came while it was closed, but for those that were on their way when it closed.
+// herd returns the maximum number of a model's calls within one second soon after its gate opened, and the number while it was closed,
+// except for those in flight when it closed.
 func herd(calls []r6Call, model string) (most, early int) {
 	var of []r6Call
 	for _, c := range calls {
@@ -246,7 +245,7 @@ func herd(calls []r6Call, model string) (most, early int) {
 			of = append(of, c)
 		}
 	}
-	const onTheWay = 500 * time.Millisecond // on a busy machine, too; a gate that does not hold lets some go at any time of the second
+	const onTheWay = 500 * time.Millisecond // on a busy machine too; a gate that fails lets some through at any time of the second
 	var closed, open time.Time
 	for i, c := range of {
 		if c.at.After(closed.Add(onTheWay)) && c.at.Before(open.Add(-onTheWay/5)) {
@@ -271,8 +270,8 @@ func herd(calls []r6Call, model string) (most, early int) {
 	return most, early
 }
 
-// door is where the provider listens. While it is closed, connections are refused. Every request takes a connection of its
-// own, so that this is noticed.
+// door is the provider's listener. While it is closed, connections are refused. Every request uses a new connection, so that this is
+// noticed.
 type door struct {
 	handler http.Handler
 	server  *http.Server
@@ -304,7 +303,7 @@ func (d *door) open() error {
 	return nil
 }
 
-// outages shuts the door from time to time.
+// outages shuts the door now and then.
 func (d *door) outages(ctx context.Context) error {
 	for first := r6Every / 3; ; first = r6Every {
 		if !pause(ctx, first) {
@@ -320,7 +319,7 @@ func (d *door) outages(ctx context.Context) error {
 	}
 }
 
-// pause waits, and reports whether ctx lasted.
+// pause waits, and reports whether ctx is still alive.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// r7Small is how long a stream may be, in bytes, to be played to a session cut at every byte. Longer ones are cut at every
-	// byte for the client alone, and for a session at the borders of their lines and inside each; all of them with -full.
+	// r7Small is the maximum length, in bytes, of a stream that is played to a session cut at every byte. Longer ones are cut at every
+	// byte only for the client, and for a session at the ends of lines and inside each; all of them with -full.
 	r7Small = 1200
-	// r7Long is how long a stream may be to be cut at every byte at all without -full: each cut plays all that comes before it,
-	// which takes time with the square of the length. Of longer ones a selection is: see [selection].
+	// r7Long is the maximum length of a stream that is cut at every byte without -full: each cut plays everything before it, which takes
+	// quadratic time. Longer ones use a [selection].
 	r7Long = 6_000
-	// r7Asks is how many requests a session may make of an answer that breaks: the broken one, the one after it, and one with
-	// the results of its calls.
+	// r7Asks is how many requests a session may make for an answer that breaks: the broken one, the next one, and one with the results
+	// of its calls.
 	r7Asks = 3
 )
 
@@ -59,7 +59,7 @@ func r7(ctx context.Context, t *T) {
 	t.Figure("answers", len(all))
 	t.Figure("not playable yet", len(skipped))
 	t.Figure("cuts", sum.cuts)
-	if sum.left > 0 { // of long recordings; -full cuts these, too
+	if sum.left > 0 { // of long recordings; -full cuts these too
 		t.Figure("bytes not cut at", sum.left)
 	}
 	t.Figure("twice or out of order", sum.mixed)
@@ -73,12 +73,12 @@ func r7(ctx context.Context, t *T) {
 
 func must[V any](v V, err error) V {
 	if err != nil {
-		panic(err) // of what is built in
+		panic(err) // of embedded files
 	}
 	return v
 }
 
-// settled returns how many goroutines there are more than before, once those that are about to end have ended.
+// settled returns how many goroutines have been added, after waiting for the ending ones.
 func settled(before int) int {
 	if soon(context.Background(), goneLimit, func() bool { return runtime.NumGoroutine() <= before }) {
 		return 0 // they have ended by themselves
@@ -93,7 +93,7 @@ func (s *r7Sum) add(o r7Sum) {
 	s.sessions, s.ran, s.foreign = s.sessions+o.sessions, s.ran+o.ran, s.foreign+o.foreign
 }
 
-// whole checks that an answer is taken as it was recorded.
+// whole checks that an answer is read as recorded.
 func (s *r7Sum) whole(t *T, p *player, r *recording) {
 	text, calls := r.written()
 	for i := range calls {
@@ -107,7 +107,7 @@ func (s *r7Sum) whole(t *T, p *player, r *recording) {
 		return
 	}
 	if text == "" && len(calls) == 0 && centurion.KindOf(got.first) == centurion.KindNoAnswer {
-		return // what was asked for is not there, and the session says so
+		return // the requested tool is missing, and the session says so
 	}
 	if got.first != nil || r.heard.text != text || got.text != text && text != "" {
 		t.Failf("%s: recorded is the text %.200q; heard was %.200q, stored %.200q (%v)", r.name, text, r.heard.text, got.text, got.first)
@@ -159,7 +159,7 @@ func (s *r7Sum) cut(ctx context.Context, t *T, p *player, r *recording, of selec
 	}
 }
 
-// reordered tells every event of the selection twice, and every two in the wrong order.
+// reordered repeats every event of the selection, and swaps every two.
 func (s *r7Sum) reordered(ctx context.Context, t *T, p *player, r *recording, of selection) {
 	whole := p.play(r, r.body(r.lines))
 	for i := range r.lines {
@@ -187,7 +187,7 @@ func (s *r7Sum) reordered(ctx context.Context, t *T, p *player, r *recording, of
 					continue
 				}
 				s.foreign++
-				// Over chat completions nothing tells that a piece came twice; its arguments are no JSON then, or are what they seem.
+				// Over chat completions a repeated piece cannot be detected; its arguments are then invalid JSON, or seem valid.
 				if r.kind == "responses" {
 					t.Failf("%s with line %d twice or moved: %q was run, recorded are %q", r.name, i, call, whole.ran)
 				}

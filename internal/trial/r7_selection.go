@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	// selectBytes is how many bytes of one recording may be played for the lines between the kinds of events that it has: so the
-	// time for a recording grows with its length, and not with the square.
+	// selectBytes is how many bytes of one recording may be played for the lines in between, so that the time for a recording is linear
+	// in its length, not quadratic.
 	selectBytes = 4 << 20
-	// selectAlike is how many lines of a kind are cut at every byte: the first of a kind is often the first of all, and is
-	// followed by something else than the rest.
+	// selectAlike is how many lines of a kind are cut at every byte: the first of a kind is often the first of all, and followed by
+	// something else than the rest.
 	selectAlike = 2
 )
 
-// selection says which lines of a recording are looked at.
+// selection says which lines of a recording are tested.
 type selection struct {
 	all   bool   // every byte of every line is cut at
 	every []bool // these lines are cut at every byte
-	some  []bool // these at their borders and inside; they are told twice and moved, too
+	some  []bool // these at their ends and inside; they are also repeated and moved
 	kinds int
 }
 
-// selectionOf selects lines of a recording whose stream has so many bytes: all of a short one. Of a long one, the first lines of
-// each kind of event and the last line of all count whole, and of the others as many, evenly spread, as selectBytes allows.
+// selectionOf selects lines of a recording of the given size: all of a short one; of a long one, all bytes of the first lines of each
+// kind of event and of the very last line, and as many of the others, evenly spread, as selectBytes allows.
 func selectionOf(lines []string, size int, full bool) selection {
 	if full || size <= r7Long {
 		return selection{all: true}
@@ -46,10 +46,10 @@ func selectionOf(lines []string, size int, full bool) selection {
 	return s
 }
 
-// whole reports whether a line is cut at every byte. What comes after the last line, the end of the stream, always is.
+// whole reports whether a line is cut at every byte. After the last line, at the end of the stream, this is always true.
 func (s selection) whole(line int) bool { return s.all || line >= len(s.every) || s.every[line] }
 
-// looked reports whether it is looked at at all.
+// looked reports whether a line is tested at all.
 func (s selection) looked(line int) bool { return s.all || line >= len(s.some) || s.some[line] }
 
 func (s selection) String() string {
@@ -69,8 +69,7 @@ func (s selection) String() string {
 		every, s.kinds, count(s.some)-every, len(s.every))
 }
 
-// kindOf returns what events of one kind have in common: the names of their fields, the types of the values, and the words by
-// which events are told apart.
+// kindOf returns what events of one kind have in common: field names, value types, and the words that distinguish events.
 func kindOf(line string) string {
 	var v any
 	if json.Unmarshal([]byte(line), &v) != nil {

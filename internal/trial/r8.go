@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	r8Memory = 64 << 20    // bytes that an answer may cost beside its own
+	r8Memory = 64 << 20    // bytes an answer may cost beyond its own
 	r8Limit  = time.Minute // in which every stream has ended: they take milliseconds
 	r8Quick  = 20_000      // streams with random damage
 	r8Full   = 2_000_000
@@ -60,7 +60,7 @@ func r8(ctx context.Context, t *T) {
 	t.Figure("most memory", fmt.Sprintf("%d MB", most>>20))
 }
 
-// r8Cost returns what the reading of an answer has allocated in all, which is more than what it held at any time.
+// r8Cost returns the total allocations for reading an answer, which are more than it held at any time.
 func r8Cost(r *recording, body string) (uint64, heard) {
 	var before, after runtime.MemStats
 	c := r.client(body)
@@ -121,7 +121,7 @@ func r8Damage(t *T, b []byte) []byte {
 		case 1:
 			b = append(b[:i:i], b[j:]...)
 		case 2:
-			b = append(b[:j:j], b[i:]...) // a piece of it twice
+			b = append(b[:j:j], b[i:]...) // repeat a piece of it
 		case 3:
 			b[i] ^= 1 << t.Rand.IntN(8)
 		case 4:

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	r9Idle  = 2 * time.Second // idle_timeout in place of the 120 s that people wait
+	r9Idle  = 2 * time.Second // idle_timeout instead of the usual 120 s
 	r9Delay = 300 * time.Millisecond
 	r9Pause = 10 * time.Second // between two bytes of a slow answer
-	r9Off   = time.Second      // that a request may end late or early
+	r9Off   = time.Second      // how late or early a request may end
 
 	r9AtOnce = 3 // missions; they wait
 )
 
-// r9 lets an answer stall after its first piece, and another come with a byte in ten seconds, over each wire.
+// r9 lets an answer stall after its first piece, and sends another with one byte in ten seconds, over each wire.
 func r9(ctx context.Context, t *T) {
 	cases := []struct {
 		name   string
@@ -42,7 +42,7 @@ func r9(ctx context.Context, t *T) {
 	t.Figure("tried again after", fmt.Sprintf("%s to %s", slices.Min(all).Round(10*time.Millisecond), slices.Max(all).Round(10*time.Millisecond)))
 }
 
-// stalls runs a mission whose first answer stalls, and returns when it asked again.
+// stalls runs a mission whose first answer stalls, and returns when it retried.
 func stalls(t *T, api, name string, first scripted.Answer) time.Duration {
 	p := t.Project(map[string]string{
 		".opencode/centurion.jsonc": fmt.Sprintf(`{"idle_timeout": %q, "retry_delay": %q}`, r9Idle, r9Delay),

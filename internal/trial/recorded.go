@@ -26,12 +26,12 @@ import (
 	"centurion/tools"
 )
 
-// recordings are answers of our own writing, of the kinds that real endpoints send.
+// recordings are answers written by us, like those of real endpoints.
 //
 //go:embed recordings
 var recordings embed.FS
 
-// wireOf says over which wire a recording of a kind is played, and whether it can be: a kind is the directory that it lies in.
+// wireOf returns the wire for recordings of a kind, and whether it is known; the kind is the recording's directory.
 func wireOf(kind string) (w provider.Wire, known bool) {
 	switch kind {
 	case "chat":
@@ -44,27 +44,27 @@ func wireOf(kind string) (w provider.Wire, known bool) {
 	return nil, false
 }
 
-// kinds are those that wireOf knows. A configuration's option api has the same names.
+// kinds are those that wireOf knows. The configuration's option api uses the same names.
 var kinds = [...]string{"chat", "responses", "anthropic"}
 
-// recording is one answer of a provider, one event a line.
+// recording is one answer of a provider, one event per line.
 type recording struct {
 	name  string
 	kind  string
 	lines []string
-	heard heard // what it says when it is played whole
+	heard heard // its content when played whole
 }
 
-// heard is what came of an answer.
+// heard is the content of a received answer.
 type heard struct {
 	text  string
-	calls []provider.Call // those that were complete
+	calls []provider.Call // the complete ones
 	err   error
 }
 
 func (h heard) same(o heard) bool { return h.text == o.text && slices.Equal(h.calls, o.calls) }
 
-// readRecordings reads the recordings of every kind below a directory; of the kinds that cannot be played it returns the names.
+// readRecordings reads all recordings below a directory, and returns the names of those that cannot be played.
 func readRecordings(from fs.FS) (all []*recording, skipped []string, err error) {
 	err = fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".jsonl") {
@@ -89,9 +89,8 @@ func readRecordings(from fs.FS) (all []*recording, skipped []string, err error) 
 	return all, skipped, err
 }
 
-// answersIn cuts a recording into its answers: the requests of one turn are often recorded into one file. Events of an answer
-// have the same id, or begin with one that says that it was created, or
-// end with one that says that it is over.
+// answersIn splits a recording into answers: the requests of one turn are often recorded into one file. The events of an answer have
+// the same id, or start with one that says it was created, or end with one that says it is over.
 func answersIn(text string) (all [][]string) {
 	var id, last string
 	for line := range strings.Lines(text) {
@@ -99,7 +98,7 @@ func answersIn(text string) (all [][]string) {
 			continue
 		}
 		var e struct{ ID, Type string }
-		_ = json.Unmarshal([]byte(line), &e) // the id of what is none is empty
+		_ = json.Unmarshal([]byte(line), &e) // without an id it is empty
 		if len(all) == 0 || e.Type == "response.created" || last == "message_stop" || e.ID != "" && id != "" && e.ID != id {
 			all = append(all, nil)
 		}
@@ -109,7 +108,7 @@ func answersIn(text string) (all [][]string) {
 	return all
 }
 
-// body makes a stream of events.
+// body builds a stream of events.
 func (r *recording) body(lines []string) string {
 	var b strings.Builder
 	for _, line := range lines {
@@ -121,7 +120,7 @@ func (r *recording) body(lines []string) string {
 	return b.String()
 }
 
-// model is one that reasons, so that what it has thought is asked for and sent back.
+// model returns a reasoning model, so that its thinking is requested and sent back.
 func (r *recording) model() centurion.ModelRef {
 	return centurion.ModelRef{Provider: "recorded", ID: "gpt-5"}
 }
@@ -131,7 +130,7 @@ func (r *recording) wire() provider.Wire {
 	return w
 }
 
-// client is the real client; every answer it gets is body.
+// client returns the real client, with body as its every answer.
 func (r *recording) client(body string) *provider.Client {
 	return provider.New(provider.Endpoint{Model: r.model(), BaseURL: "http://recorded.invalid/v1", Wire: r.wire(), MaxRetries: -1,
 		HTTP: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
@@ -166,7 +165,7 @@ func ask(c *provider.Client) (h heard) {
 	return h
 }
 
-// written is what a recording says by its own words, read in the plainest way and not by the client that is under trial.
+// written returns a recording's own content, read in the simplest way and not by the client under test.
 func (r *recording) written() (text string, calls []string) {
 	if r.kind == "anthropic" {
 		return r.writtenBlocks()
@@ -199,7 +198,7 @@ func (r *recording) written() (text string, calls []string) {
 				Content                      []struct{ Text string }
 			}
 		}
-		_ = json.Unmarshal([]byte(line), &e) // fields of other types are those of events that are not looked at
+		_ = json.Unmarshal([]byte(line), &e) // fields of other types belong to events that are ignored
 		for _, c := range e.Choices {
 			text += said(c.Delta.Content)
 			for _, t := range c.Delta.ToolCalls {
@@ -227,7 +226,7 @@ func (r *recording) written() (text string, calls []string) {
 	return text, calls
 }
 
-// said is the text of a chunk's content: a string, or parts.
+// said returns the text of a chunk's content: a string, or parts.
 func said(content any) (s string) {
 	switch c := content.(type) {
 	case string:
@@ -249,7 +248,7 @@ type player struct {
 	model    *scripted.Model
 	http     *http.Client
 	sessions int
-	body     string // the first answer that a session gets
+	body     string // a session's first answer
 }
 
 const sessionsPerModel = 500 // a model remembers its requests
@@ -288,16 +287,16 @@ func (p *player) close() {
 	p.t.Must(p.store.Close())
 }
 
-// played is what came of an answer that a session got.
+// played is the result of an answer for a session.
 type played struct {
-	first error    // that its first turn ended with
+	first error    // of its first turn
 	text  string   // of the stored answer
-	ran   []string // the calls that were run, with their input, in order
+	ran   []string // the executed calls, with their input, in order
 	asks  int      // requests of the session
 }
 
-// play gives a session body as its first answer, and a good one to every later request. A turn that failed is tried once
-// more, as a recovery does.
+// play gives a session body as its first answer, and a good one to every later request. A failed turn is retried once, as a recovery
+// does.
 func (p *player) play(r *recording, body string) (out played) {
 	if p.sessions%sessionsPerModel == 0 {
 		p.fresh()
@@ -336,7 +335,7 @@ func (p *player) play(r *recording, body string) (out played) {
 	return out
 }
 
-// alone surrounds a session with nothing.
+// alone is an empty environment for a session.
 type alone struct{}
 
 func (alone) Before(context.Context) ([]centurion.Message, error)   { return nil, nil }
@@ -345,7 +344,7 @@ func (alone) Status() string                                        { return "" 
 func (alone) Waiting(context.Context, *provider.Wait) error         { return nil }
 func (alone) Consume(_ *store.Tx, _ string, _ []string) (err error) { return nil }
 
-// witness is a tool that tells that it was run, and with what.
+// witness is a tool that reports its calls.
 type witness struct {
 	name string
 	ran  func(input string)
@@ -360,7 +359,7 @@ func (w witness) Run(_ context.Context, _ *tools.Call, in json.RawMessage) (tool
 	return tools.Result{Output: "ok"}, nil
 }
 
-// compactCall writes a call's input the way in which it is run.
+// compactCall writes a call's input in the form it is executed in.
 func compactCall(call string) string {
 	name, args, _ := strings.Cut(call, " ")
 	var b bytes.Buffer
@@ -370,7 +369,7 @@ func compactCall(call string) string {
 	return name + " " + b.String()
 }
 
-// isCut reports whether an error says that an answer did not come whole.
+// isCut reports whether an error says that an answer is incomplete.
 func isCut(err error) bool {
 	e, ok := errors.AsType[*centurion.Error](err)
 	return ok && e.Kind != centurion.KindInternal && e.Kind != "" && e.Msg != ""

@@ -2,14 +2,14 @@ package trial
 
 import "context"
 
-// trial is one attack on the program and the figure that it must reach.
+// trial is one attack on the program and its target figure.
 type trial struct {
 	id, name, goal string
 	run            func(ctx context.Context, t *T)
 	how            manner // it can be run
 }
 
-// trials are all trials, sorted by id as a person counts.
+// trials returns all trials, in natural order of their ids.
 func trials() []trial {
 	return []trial{
 		{"R1", "kill -9 at random moments, 50 workers", "0 lost, 0 twice, recovery p99 < 500 ms", r1, byItself | measuresFirst},

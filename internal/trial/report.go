@@ -12,12 +12,12 @@ import (
 	"text/tabwriter"
 )
 
-// report is what a run of trials leaves behind as JSON.
+// report is the result of a run of trials, as JSON.
 type report struct {
 	Seed    uint64   `json:"seed"`
 	Scale   string   `json:"scale"` // quick or full
 	Machine machine  `json:"machine"`
-	Seconds float64  `json:"seconds"` // of all trials, some of which run beside each other
+	Seconds float64  `json:"seconds"` // of all trials, some of which run concurrently
 	Trials  []result `json:"trials"`
 }
 
@@ -26,10 +26,10 @@ type machine struct {
 	CPUs    int     `json:"cpus"`
 	Go      string  `json:"go"`
 	OS      string  `json:"os"`
-	FsyncMS float64 `json:"fsync_ms"` // the median of what one write of 4 KiB with fsync takes in the scratch directory
+	FsyncMS float64 `json:"fsync_ms"` // median time of one 4 KiB write with fsync in the scratch directory
 }
 
-// result is what came of one trial.
+// result is the result of one trial.
 type result struct {
 	ID       string   `json:"id"`
 	Name     string   `json:"name"`
@@ -41,7 +41,7 @@ type result struct {
 	Seed     uint64   `json:"seed"`
 }
 
-// figures are named values in the order in which they were found. In JSON they are an object.
+// figures are named values in order of their discovery. In JSON they are an object.
 type figures []figure
 
 type figure struct {
@@ -102,7 +102,7 @@ func (f figures) String() string {
 	return strings.Join(all, " · ")
 }
 
-// word says how a trial ended. What is not possible here has failed: a trial that nobody ran proves nothing.
+// word says how a trial ended. Not possible here means failed: a trial that did not run proves nothing.
 func (r result) word() string {
 	switch {
 	case r.OK:
@@ -115,12 +115,12 @@ func (r result) word() string {
 
 const notPossible = "not possible here"
 
-// replay is the command that tries one trial again.
+// replay returns the command that repeats one trial.
 func (r report) replay(id string) string {
 	return fmt.Sprintf("go run ./cmd/trial -%s -seed %d -run %s", r.Scale, r.Seed, id)
 }
 
-// table writes what a person reads at the end.
+// table writes the table for the end of a run.
 func (r report) table(w io.Writer) error {
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for _, one := range r.Trials {
@@ -141,13 +141,13 @@ func (r report) table(w io.Writer) error {
 	return err
 }
 
-// The marks in a Markdown file between which the table of results stands.
+// The marks around the table of results in a Markdown file.
 const (
 	pageFrom = "<!-- reliability -->\n"
 	pageTo   = "<!-- /reliability -->"
 )
 
-// markdown is the table of the page on reliability.
+// markdown returns the table of the page on reliability.
 func (r report) markdown() string {
 	var b strings.Builder
 	b.WriteString("| | trial | must | measured | |\n|---|---|---|---|---|\n")
@@ -164,14 +164,14 @@ func cell(s string) string {
 	return cmp.Or(strings.NewReplacer("|", "\\|", "\n", " ").Replace(s), " ")
 }
 
-// between splits a Markdown file at its marks: before with the first one, the table, and the last one with what follows.
+// between splits a Markdown file at its marks: before including the first one, the table, and after including the last one.
 func between(text string) (before, table, after string, found bool) {
 	before, rest, ok := strings.Cut(text, pageFrom)
 	table, after, closed := strings.Cut(rest, pageTo)
 	return before + pageFrom, table, pageTo + after, ok && closed
 }
 
-// readReport reads what -json wrote.
+// readReport reads the output of -json.
 func readReport(file string) (report, error) {
 	var r report
 	b, err := os.ReadFile(file)

@@ -11,25 +11,25 @@ import (
 	"centurion/guard"
 )
 
-// manner says how a trial may be run: beside which others, and where.
+// manner says how a trial may be run: concurrently with which others, and where.
 type manner uint
 
 const (
-	// byItself is a trial whose figure is a short time, or that looks at the memory or the goroutines of this process.
+	// byItself is a trial that measures a short time, or the memory or the goroutines of this process.
 	byItself manner = 1 << iota
-	// computes is a trial that keeps the processors busy: one at a time, beside those that wait.
+	// computes is a trial that keeps the processors busy: one at a time, next to those that wait.
 	computes
-	// waits is a trial that mostly waits. It runs beside one that computes, and what it measures, if anything, has to bear that.
+	// waits is a trial that mostly waits. It runs next to one that computes, which its measurements must tolerate.
 	waits
-	// measuresFirst is one of byItself that lets others run beside it once it has measured, see [T.Measured]. There is one at most.
+	// measuresFirst is a byItself trial that lets others run once it has measured, see [T.Measured]. There is at most one.
 	measuresFirst
-	// inMemory is a trial that has nothing to do with disks: its scratch directory is in memory, where there is enough of it.
+	// inMemory is a trial that does not depend on disks: its scratch directory is in memory if there is enough of it.
 	inMemory
 )
 
-// schedule runs trials: first, one by one, those that have to be alone, then those that compute, one after the other, beside
-// those that wait, likewise. The last that has to be alone lets the others begin as soon as it has measured; see [T.Measured].
-// What ends is told to done, one at a time. The results are in the order of the trials.
+// schedule runs trials: first those that must be alone, then those that compute, one after the other, next to those that wait,
+// likewise. The last that must be alone lets the others start once it has measured; see [T.Measured]. Finished results are passed to
+// done, one at a time. The results are in the order of the trials.
 func schedule(ctx context.Context, chosen []trial, run func(ctx context.Context, one trial, measured func()) result, done func(result)) []result {
 	results := make([]result, len(chosen))
 	var mu sync.Mutex // of results and done
@@ -76,8 +76,8 @@ func schedule(ctx context.Context, chosen []trial, run func(ctx context.Context,
 	return slices.DeleteFunc(results, func(r result) bool { return r.ID == "" })
 }
 
-// InParallel calls f for 0 to n-1, so many at a time, and returns when all have returned. Once the trial's time is over or
-// something is fatal no further call begins. In f all methods of T may be called.
+// InParallel calls f for 0 to n-1, at most atOnce at a time, and returns when all have returned. Once the trial's time is over or
+// something is fatal, no further call starts. f may call all methods of T.
 func (t *T) InParallel(n, atOnce int, f func(i int)) {
 	var next atomic.Int64
 	var over atomic.Bool
@@ -91,7 +91,7 @@ func (t *T) InParallel(n, atOnce int, f func(i int)) {
 				}
 				err := guard.Call("part of a trial", func() error { f(i); return nil })
 				if p, ok := errors.AsType[*guard.PanicError](err); ok && p.Value == any(stopped{}) {
-					over.Store(true) // it has said why
+					over.Store(true) // it has reported why
 				} else if err != nil {
 					return err
 				}
@@ -106,8 +106,8 @@ func (t *T) InParallel(n, atOnce int, f func(i int)) {
 	t.Must(err)
 }
 
-// soon waits until f is true, and says whether it became so: what other processes do is waited for with much patience, because
-// on a busy machine nothing else is wrong with them.
+// soon waits until f is true, and reports whether it became true. It waits patiently for other processes, which may just be slow on a
+// busy machine.
 func soon(ctx context.Context, limit time.Duration, f func() bool) bool {
 	for deadline := time.Now().Add(limit); !f(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) || ctx.Err() != nil {

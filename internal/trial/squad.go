@@ -13,25 +13,25 @@ import (
 	"centurion/provider/scripted"
 )
 
-// squad is a mission of so many workers, each of which has an item of the plan. Its model answers by what stands in the
-// history alone, so that it goes on after any crash, and never asks for an effect a second time under the same word: a
-// word that stands twice in the ledger was written by a call that ran twice.
+// squad is a mission of several workers, each with an item of the plan. Its model answers based only on the history, so that it
+// continues after any crash, and never requests an effect twice under the same word: a word that is in the ledger twice was written by
+// a call that ran twice.
 type squad struct {
-	workers int           // none: the Commander answers at once and that is all
+	workers int           // 0: the Commander answers at once and that is all
 	latency time.Duration // of every answer
-	asks    int           // so many of the workers run a command that a person is asked about
-	long    bool          // the first worker reads so much that its provider asks for a shorter conversation, once
+	asks    int           // number of workers whose command asks a person
+	long    bool          // the first worker reads so much that its provider demands a shorter conversation, once
 
-	git  bool                                   // in a repository: each worker has a checkout and a ledger of its own, and its work is merged
-	text string                                 // the plan, if it is another one
-	deed func(scripted.Request) scripted.Answer // what a worker answers, if it does other work
+	git  bool                                   // in a repository: each worker has its own checkout and ledger, and its work is merged
+	text string                                 // the plan, if not the default
+	deed func(scripted.Request) scripted.Answer // a worker's answer, for other work
 
 	mu       sync.Mutex
-	nap      string      // a command that every worker runs instead of the ledger, such as sleep 300; empty: none
-	requests []time.Time // when the model was asked
+	nap      string      // a command that every worker runs instead of writing to the ledger, such as sleep 300; empty: none
+	requests []time.Time // times of the model's requests
 }
 
-// napping changes the command that every worker runs instead of writing its word into the ledger.
+// napping changes the command that every worker runs instead of writing its word to the ledger.
 func (s *squad) napping(command string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,16 +60,16 @@ func (s *squad) napped(c *process, t *T) bool {
 }
 
 const (
-	// personRules is where the person's rules stand, seen from the project: those that come with a project can only restrict.
+	// personRules is the path of the person's rules, seen from the project: the project's own rules can only restrict.
 	personRules = "../home/.config/opencode/opencode.json"
 
 	squadGoal   = "Fill the ledger."
 	squadLedger = "ledger.txt"
-	// squadRules let every command run but those that a person is asked about.
+	// squadRules allow every command except those that ask a person.
 	squadRules = `{"permission": {"bash": {"*": "allow", "touch asked-*": "ask"}}}`
 )
 
-// files are what the project holds at the start.
+// files are the project's files at the start.
 func (s *squad) files() map[string]string {
 	all := map[string]string{personRules: squadRules}
 	for i := range s.workers {
@@ -104,7 +104,7 @@ func (s *squad) serve(p *project) *scripted.Model {
 	return p.Serve(scripted.Config{Func: s.answer, Latency: s.latency, Pace: -1, Chunk: -1})
 }
 
-// firstRequest returns when the model was asked first after a moment; zero if it was not.
+// firstRequest returns the time of the model's first request after a moment; zero without one.
 func (s *squad) firstRequest(after time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,14 +116,14 @@ func (s *squad) firstRequest(after time.Time) time.Time {
 	return time.Time{}
 }
 
-// past is a call that stands in the history.
+// past is a call in the history.
 type past struct {
 	name, args, result string
 }
 
 func (c past) cut() bool { return strings.HasPrefix(c.result, "interrupted by a restart") }
 
-// history lists the calls of a request's history with their results.
+// history lists the calls in a request's history with their results.
 func history(r scripted.Request) []past {
 	results := map[string]string{}
 	for _, m := range r.Messages() {
@@ -152,7 +152,7 @@ func (s *squad) answer(r scripted.Request) scripted.Answer {
 	s.mu.Lock()
 	s.requests = append(s.requests, time.Now())
 	s.mu.Unlock()
-	if len(r.Tools()) == 0 { // it is asked for a summary
+	if len(r.Tools()) == 0 { // a summary is requested
 		return scripted.Answer{Say: "The input was read."}
 	}
 	if r.Agent() == "commander" {
@@ -192,7 +192,7 @@ func (s *squad) commander(r scripted.Request) scripted.Answer {
 			calls = append(calls, delegate(id))
 		}
 	}
-	if g := nextItem.FindStringSubmatch(r.Last()); len(calls) == 0 && g != nil { // the host misses an item: it is not to happen, and is counted
+	if g := nextItem.FindStringSubmatch(r.Last()); len(calls) == 0 && g != nil { // the host misses an item: this should not happen, and is counted
 		calls = append(calls, delegate(g[1]))
 	}
 	if len(calls) > 0 {
@@ -247,15 +247,15 @@ func (s *squad) worker(r scripted.Request) scripted.Answer {
 	return scripted.Answer{Say: id + " is written."}
 }
 
-// ledger is the file that a worker writes its words into.
+// ledger returns the file for a worker's words.
 func (s *squad) ledger(id string) string {
-	if s.git { // one file for all would be a conflict of each with each
+	if s.git { // a single file would always conflict
 		return "in/" + id + ".words"
 	}
 	return squadLedger
 }
 
-// place is the directory in which the work of a mission that has ended stands.
+// place returns the directory with the work of an ended mission.
 func (s *squad) place(p *project) string {
 	if s.git {
 		return p.export(p.missionBranch())
@@ -263,7 +263,7 @@ func (s *squad) place(p *project) string {
 	return p.Dir
 }
 
-// words is what stands in the ledger, or in all of them.
+// words returns the content of the ledger, or of all of them.
 func (s *squad) words(p *project) string {
 	if !s.git {
 		return readAll(filepath.Join(p.Dir, squadLedger))
@@ -276,7 +276,7 @@ func (s *squad) words(p *project) string {
 	return all.String()
 }
 
-// twice lists the words that stand more than once in the ledger.
+// twice lists the words that are in the ledger more than once.
 func (s *squad) twice(p *project) []string {
 	seen := map[string]int{}
 	for word := range strings.FieldsSeq(s.words(p)) {
