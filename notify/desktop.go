@@ -15,23 +15,23 @@ import (
 	"centurion/guard"
 )
 
-// SendTimeout is how long a notice may take. A desktop answers in milliseconds; one that does not has hung.
+// SendTimeout is how long a notice may take. A desktop answers in milliseconds; otherwise it hangs.
 const SendTimeout = 2 * time.Second
 
-// Desktop sends notices to this machine's desktop. Its calls cannot be interrupted: one that does not come back in
-// [SendTimeout] is left behind, and after that nothing more is sent.
+// Desktop sends notices to this machine's desktop. Its calls cannot be interrupted: one that takes longer than [SendTimeout] is
+// abandoned, and nothing more is sent.
 type Desktop struct {
 	goos   string
 	getenv func(string) string
 	exists func(string) bool
 	show   func(title, body string, urgent bool) error
 	hung   atomic.Bool
-	group  guard.Group // its members end by themselves; a hung one must not hold up its owner
+	group  guard.Group // its goroutines end by themselves; a hung one must not block its owner
 }
 
 var _ Sender = (*Desktop)(nil)
 
-// NewDesktop returns a sender for this machine's desktop. It connects to nothing.
+// NewDesktop returns a sender for this machine's desktop. It does not connect yet.
 func NewDesktop() *Desktop {
 	return &Desktop{goos: runtime.GOOS, getenv: os.Getenv, show: show, exists: func(path string) bool {
 		_, err := os.Stat(path)
@@ -39,8 +39,8 @@ func NewDesktop() *Desktop {
 	}}
 }
 
-// Available reports whether there is a desktop to send to, and why not. Without a session bus no call is made, because
-// the bus library would start a bus of its own that outlives the program.
+// Available reports whether there is a desktop, and why not. Without a session bus it makes no call, because the bus library would
+// start its own bus that outlives the program.
 func (d *Desktop) Available() (bool, string) {
 	switch d.goos {
 	case "darwin", "windows":
@@ -59,8 +59,8 @@ func (d *Desktop) Available() (bool, string) {
 	return false, "no session bus: DBUS_SESSION_BUS_ADDRESS is not set and $XDG_RUNTIME_DIR/bus does not exist"
 }
 
-// Send shows one notice. Without a desktop it does nothing, which is no error. Errors are [centurion.KindTimeout] after
-// [SendTimeout], and [centurion.KindInternal] for what the desktop said.
+// Send shows one notice. Without a desktop it does nothing and returns no error. Errors are [centurion.KindTimeout] after
+// [SendTimeout], and [centurion.KindInternal] for errors of the desktop.
 func (d *Desktop) Send(ctx context.Context, title, body string, urgent bool) error {
 	if ok, _ := d.Available(); !ok || d.hung.Load() || ctx.Err() != nil {
 		return nil
@@ -87,7 +87,7 @@ func (d *Desktop) Send(ctx context.Context, title, body string, urgent bool) err
 	}
 }
 
-// nameOnce guards the library's one global, the name that notices are grouped under.
+// nameOnce guards the library's one global, the name under which notices are grouped.
 var nameOnce sync.Once
 
 // show calls the desktop. An alert would also beep on Linux, which writes to the terminal.
