@@ -25,41 +25,41 @@ import (
 	"centurion/text"
 )
 
-// Conversation drives one session: its turns, its recovery, and the results that arrive for it. It belongs to one
-// goroutine: the mission's loop for the Commander, the task's for every other.
+// Conversation drives one session: its turns, its recovery, and the results that arrive for it. It belongs to one goroutine: the
+// mission's loop for the Commander, otherwise the task's.
 type Conversation struct {
 	m       *Sessions
 	id      string
-	account string // its name among the reserves
+	account string // its account in the budget's reserves
 	Agent   agents.Agent
 	Task    *state.Run // nil for the Commander
 	Attempt int        // the fencing number of the task's attempt
 	Sess    *session.Session
-	Slot    *slots.Slot // nil for the Commander, which holds none
+	Slot    *slots.Slot // nil for the Commander
 	Pulse   *pulse.Pulse
-	Live    Live // what is known of it from outside
+	Live    Live // its state as seen from outside
 	isolation.Seat
 	cfg      session.Config
 	around   Around
 	failures failures
 	children children
 
-	Untold int         // results taken into the history that the model has not seen
-	Urgent int         // of these, the ones that wake
-	Heard  int         // messages of a person taken into the history that the model has not seen
-	asked  atomic.Bool // a person wants the history shortened
+	Untold int         // results in the history that the model has not seen
+	Urgent int         // those of Untold that wake
+	Heard  int         // messages of a person in the history that the model has not seen
+	asked  atomic.Bool // a person requested a compaction
 	gate   gate        // the wait for a provider
 }
 
-// ID is that of the session.
+// ID is the id of the session.
 func (c *Conversation) ID() string { return c.id }
 
-// AuthorOf is a conversation as the merge queue knows it.
+// AuthorOf returns a conversation as an author for the merge queue.
 func AuthorOf(c *Conversation) *merge.Author {
 	return &merge.Author{Seat: &c.Seat, Task: c.Task, Agent: c.Agent, Session: c.id, Say: c.Say}
 }
 
-// Config is what the session is opened with.
+// Config is the configuration of the session.
 func (c *Conversation) Config() session.Config { return c.cfg }
 
 func (c *Conversation) taskID() string {
@@ -69,7 +69,7 @@ func (c *Conversation) taskID() string {
 	return c.Task.ID
 }
 
-// Load reads the session from the store and repairs what was left half done.
+// Load reads the session from the store and repairs unfinished state.
 func (c *Conversation) Load(ctx context.Context) error {
 	s, err := session.Open(ctx, c.cfg, c.id)
 	if err == nil {
@@ -92,7 +92,7 @@ func (c *Conversation) Current() error {
 	return c.m.st.Fences.Check(c.Task.ID, c.Attempt)
 }
 
-// Fenced is Current, and records what was refused.
+// Fenced is Current, and also records the refusal.
 func (c *Conversation) Fenced(ctx context.Context, what string) error {
 	err := c.Current()
 	if err == nil {
@@ -101,13 +101,13 @@ func (c *Conversation) Fenced(ctx context.Context, what string) error {
 	return errors.Join(err, c.m.st.RecordRefusal(ctx, c.Task.ID, c.id, c.Attempt, what))
 }
 
-// Turn runs one turn, which can be aborted from outside, and tells those who wait for its answer.
+// Turn runs one turn, which can be aborted from outside, and notifies those waiting for its answer.
 func (c *Conversation) Turn(ctx context.Context) (session.Outcome, error) {
 	if err := c.goesOn(ctx); err != nil {
 		return session.Outcome{}, err
 	}
 	turn, over := c.Live.begin(ctx)
-	defer over() // also after a crash: whoever waits for the end of the turn must not wait for ever
+	defer over() // also after a crash: waiters for the end of the turn must not hang
 	out, err := c.turns(turn)
 	over() // before the answers: who asks again from now on finds them in the store
 	if (c.Task != nil || !state.Crashed(err)) && c.m.st.Ctx.Err() == nil {
@@ -116,7 +116,7 @@ func (c *Conversation) Turn(ctx context.Context) (session.Outcome, error) {
 	return out, err
 }
 
-// turns runs turns until one ends well, recovering from what can be recovered.
+// turns runs turns until one succeeds, recovering where possible.
 func (c *Conversation) turns(ctx context.Context) (session.Outcome, error) {
 	if err := c.failures.waitOut(ctx); err != nil {
 		return session.Outcome{}, err
@@ -140,12 +140,12 @@ func (c *Conversation) turns(ctx context.Context) (session.Outcome, error) {
 		if cause := context.Cause(ctx); cause != nil {
 			return out, cause
 		}
-		if state.Crashed(err) { // what it has in memory may be half done
+		if state.Crashed(err) { // its memory may be inconsistent
 			if err := c.Load(ctx); err != nil {
 				return out, err
 			}
 			if c.Task == nil || c.Task.Awaited.Load() > 0 || c.Sess.Record().Metadata.Tools != nil {
-				return out, err // the mission begins its loop anew, and who waits for a task or a sub-agent hears of it at once
+				return out, err // the mission restarts its loop, and waiters for a task or a sub-agent are notified at once
 			}
 		}
 		if out.Steps > 1 { // at least one good answer came before the failure
@@ -160,7 +160,7 @@ func (c *Conversation) turns(ctx context.Context) (session.Outcome, error) {
 	}
 }
 
-// talkTo makes a model the one that the session is opened with.
+// talkTo sets the model of the session.
 func (c *Conversation) talkTo(m Model) {
 	c.cfg.Model, c.cfg.Ref, c.cfg.Price = asked{c.Pulse.Heard(m.Client), &c.Live}, m.Ref, m.Price
 	c.cfg.MaxOut, c.cfg.Window = m.MaxOut, m.Context
@@ -175,7 +175,7 @@ func (c *Conversation) Running(ctx context.Context) error {
 	return c.m.st.MoveRun(ctx, c.Task, centurion.TaskRunning, nil)
 }
 
-// Resume takes the slot again and records that the task runs.
+// Resume reacquires the slot and records that the task runs.
 func (c *Conversation) Resume(ctx context.Context) error {
 	if err := c.Slot.Acquire(ctx); err != nil {
 		return err
@@ -183,8 +183,8 @@ func (c *Conversation) Resume(ctx context.Context) error {
 	return c.Running(ctx)
 }
 
-// Leave records that the conversation waits for somebody else and gives its slot back. Several of its tool calls may do
-// so at the same time; each of them calls Enter when its wait is over.
+// Leave records that the conversation waits and releases its slot. Several of its tool calls may do so at the same time; each calls
+// Enter when its wait is over.
 func (c *Conversation) Leave(ctx context.Context, why string) error {
 	c.Slot.Leave()
 	if err := c.halt(ctx, why); err != nil {
@@ -193,7 +193,7 @@ func (c *Conversation) Leave(ctx context.Context, why string) error {
 	return nil
 }
 
-// halt records that the conversation waits; its slot it keeps.
+// halt records that the conversation waits, and keeps its slot.
 func (c *Conversation) halt(ctx context.Context, why string) error {
 	c.Pulse.Leave()
 	c.m.reserves.Rest(c.account)
@@ -203,15 +203,14 @@ func (c *Conversation) halt(ctx context.Context, why string) error {
 	return c.m.st.MoveRun(ctx, c.Task, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why })
 }
 
-// goOn ends what halt began.
+// goOn ends a halt.
 func (c *Conversation) goOn(ctx context.Context) error {
 	defer c.Pulse.Enter()
 	c.m.reserves.Wake(c.account)
 	return c.Running(ctx)
 }
 
-// Enter ends what Leave began. It waits for the slot as long as the conversation lives, even when the call that waited
-// has been given up.
+// Enter ends a Leave. It waits for the slot as long as the conversation lives, even if the waiting call was given up.
 func (c *Conversation) Enter() error {
 	defer c.Pulse.Enter()
 	ctx := c.m.st.Ctx
@@ -226,12 +225,12 @@ func (c *Conversation) Enter() error {
 	return c.Running(ctx)
 }
 
-// Desk is where the conversation asks a person.
+// Desk returns the desk for the conversation's asks.
 func (c *Conversation) Desk() approval.Desk {
 	return approval.Desk{Approvals: c.m.approvals, Caller: approval.Caller{Agent: c.Agent.Name, Current: c.Current, Rest: c.rest}}
 }
 
-// rest waits for a person. The slot is given back meanwhile, and a check that waits for writers does not wait for this call.
+// rest waits for a person. Meanwhile the slot is released, and checks that wait for writers do not wait for this call.
 func (c *Conversation) rest(ctx context.Context, why string, wait func() error) error {
 	defer c.Live.Wait(WaitPerson)()
 	if err := c.Leave(ctx, why); err != nil {
@@ -245,22 +244,22 @@ func (c *Conversation) rest(ctx context.Context, why string, wait func() error) 
 	return errors.Join(err, c.Enter())
 }
 
-// Say puts a text into the history.
+// Say adds a text to the history.
 func (c *Conversation) Say(ctx context.Context, origin centurion.Origin, text string) error {
 	return c.Sess.Say(ctx, origin, text)
 }
 
-// TakeIn moves what has arrived for this session into its history. It may be called between turns only.
+// TakeIn moves arrived deliveries into the history. It may be called only between turns.
 func (c *Conversation) TakeIn(ctx context.Context) error {
 	arrived, err := c.collect(ctx, true)
 	c.Sess.Add(arrived...)
 	return err
 }
 
-// Told says that the model is about to see everything that was taken in.
+// Told records that the model is about to see everything taken in.
 func (c *Conversation) Told() { c.Untold, c.Urgent, c.Heard = 0, 0, 0 }
 
-// SpokenTo takes in what has arrived, and reports whether the conversation goes on because a person has written to it: then it has its slot.
+// SpokenTo takes in deliveries, and reports whether a person's message continues the conversation; then it has its slot.
 func (c *Conversation) SpokenTo(ctx context.Context) (bool, error) {
 	if err := c.TakeIn(ctx); err != nil || c.Heard == 0 {
 		return false, err
@@ -271,8 +270,8 @@ func (c *Conversation) SpokenTo(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// collect consumes what waits for this session: each delivery is marked as taken in the transaction that puts it into the
-// history. Messages that wait for the end of a turn are left alone while one goes on, and the host's words between turns.
+// collect consumes the pending deliveries of the session: each is marked as taken in the transaction that adds it to the history.
+// During a turn it skips messages queued for the end of the turn, between turns the host's notices.
 func (c *Conversation) collect(ctx context.Context, idle bool) ([]centurion.Message, error) {
 	waiting, err := c.m.st.Store.PendingDeliveries(ctx, c.id)
 	if err != nil || len(waiting) == 0 {
@@ -280,11 +279,11 @@ func (c *Conversation) collect(ctx context.Context, idle bool) ([]centurion.Mess
 	}
 	var arrived []centurion.Message
 	var untold, urgent, heard int
-	// A message that is queued has a turn of its own: it is taken when nothing else of a person is there to be answered.
+	// A queued message gets a turn of its own: it is taken only when no other message of a person is pending.
 	alone := func(pending []store.Delivery) bool {
 		return idle && heard == 0 && c.Heard == 0 && !slices.ContainsFunc(pending, func(d store.Delivery) bool { return state.IsMail(d) && !d.Queue })
 	}
-	p, _ := c.m.plan.Read() // the plan's own fault is told elsewhere
+	p, _ := c.m.plan.Read() // errors of the plan are reported elsewhere
 	err = c.m.st.Store.Update(ctx, func(tx *store.Tx) error {
 		arrived, untold, urgent, heard = nil, 0, 0, 0
 		pending, err := tx.PendingDeliveries(c.id)
@@ -321,13 +320,12 @@ func (c *Conversation) collect(ctx context.Context, idle bool) ([]centurion.Mess
 	c.Urgent += urgent
 	c.Heard += heard
 	if heard > 0 && c.Task == nil {
-		c.m.Stagnant = 0 // a person has said how to go on
+		c.m.Stagnant = 0 // a person has said how to continue
 	}
 	return arrived, nil
 }
 
-// watch begins a turn under the eyes of the auditor. The Commander's own turn has a timer instead of the poll, which
-// lives with the tasks only.
+// watch starts the auditing of a turn. The Commander's turn uses a timer, since the poll runs only while tasks live.
 func (c *Conversation) watch(ctx context.Context) (turn context.Context, over func()) {
 	turn, end := context.WithCancelCause(ctx)
 	c.Pulse.Begin(end)
@@ -340,11 +338,11 @@ func (c *Conversation) watch(ctx context.Context) (turn context.Context, over fu
 	}
 }
 
-// lookIn examines the Commander's conversation after d, and again as long as its turn goes on.
+// lookIn examines the Commander's conversation after d, and again until its turn ends.
 func (c *Conversation) lookIn(d time.Duration) {
 	p := c.Pulse
 	p.After(d, func() {
-		_ = guard.Call("audit", func() error { // it is a look from outside: its fault is none of the turn
+		_ = guard.Call("audit", func() error { // the audit is independent of the turn: its errors are not the turn's
 			c.Examine()
 			limit := c.m.cfg.Limits.Silent
 			s := p.Signs(false)
@@ -358,7 +356,7 @@ func (c *Conversation) lookIn(d time.Duration) {
 	})
 }
 
-// Examine judges whether the conversation has stalled or has worked for too long, and ends its turn or its task then.
+// Examine checks whether the conversation has stalled or worked too long, and then ends its turn or its task.
 func (c *Conversation) Examine() {
 	s := c.Pulse.Signs(c.Task != nil)
 	switch c.m.cfg.Limits.Judge(s) {
@@ -367,7 +365,7 @@ func (c *Conversation) Examine() {
 		if end == nil {
 			return
 		}
-		// It is told before the turn ends, unless the mission has had its last event. The turn's own writes tell what is wrong with the store.
+		// The event precedes the end of the turn, unless the mission has ended. Errors of the store show up in the turn's own writes.
 		_ = c.m.st.Store.Update(c.m.st.Ctx, func(tx *store.Tx) error {
 			rec, err := tx.Mission(c.m.st.ID)
 			if err != nil || !rec.Status.Alive() {
@@ -385,13 +383,13 @@ func (c *Conversation) Examine() {
 	}
 }
 
-// fact is an event of the session.
+// fact returns an event of the session.
 func (c *Conversation) fact(t centurion.EventType, data any) centurion.Event {
 	return centurion.Event{Type: t, Mission: c.m.st.ID, Session: c.id, Task: c.taskID(), Data: event.Data(data)}
 }
 
-// ToEnd runs turns until the conversation has ended one with nothing left to come for it: a session whose own tasks
-// still run is not finished. A turn that had ended before a restart is not repeated.
+// ToEnd runs turns until one ends with nothing left to wait for: a session with running tasks is not finished. A turn that ended before
+// a restart is not repeated.
 func (c *Conversation) ToEnd(ctx context.Context) (session.Outcome, error) {
 	var out session.Outcome
 	var files []string
@@ -427,8 +425,8 @@ func (c *Conversation) ToEnd(ctx context.Context) (session.Outcome, error) {
 	}
 }
 
-// answered refuses an end without a word: what its parent would be told is nothing. An answer that is empty is asked for
-// again by the session itself; this is for one that was cut off or held back before its first word.
+// answered refuses an end without text, which would leave its parent nothing to read. The session itself retries empty answers; this is
+// for one cut off or withheld before its first word.
 func answered(out session.Outcome) error {
 	if strings.TrimSpace(out.Text) != "" {
 		return nil
@@ -437,7 +435,7 @@ func answered(out session.Outcome) error {
 		Hint: "hand it out again with a narrower prompt, or resume it and ask for the result alone"}
 }
 
-// gate is the wait of a conversation for a provider that lets nobody ask. end ends what is told of it; it is nil while nobody waits.
+// gate is a conversation's wait for a rate-limited provider. end ends its status; it is nil while there is no wait.
 type gate struct{ end func() }
 
 func (g *gate) opened() {
