@@ -18,38 +18,38 @@ import (
 	"centurion/workspace/todo"
 )
 
-// GoOn reminds the Commander that it is not done. It stands once, in what changes all the time at the very end of a
-// request: put into every tool's output it would fill the history with copies of itself.
+// GoOn reminds the Commander that it is not done. It appears only in the status at the end of a request, which is replaced each time;
+// in tool results, copies would fill the history.
 const GoOn = NotFinished + ": start what can be started, or end your turn while others work."
 
 const NotFinished = "Not finished"
 
-// AllTaken is the same where nothing is left to be started.
+// AllTaken is GoOn when nothing is left to start.
 const AllTaken = NotFinished + ", and nothing is to be started now: end your turn while others work."
 
-// ClaimedDone is the same when mission_complete was accepted and a message has come since: a text ends the mission then.
+// ClaimedDone is GoOn after mission_complete was accepted and a message has arrived since: then a text ends the mission.
 const ClaimedDone = "mission_complete was accepted: the mission ends with your turn."
 
-// AllDone tells the Commander how the mission ends.
+// AllDone tells the Commander how to end the mission.
 const AllDone = "Every item is done or cancelled: call mission_complete, unless the goal asks for more."
 
-// Standing is where a plan stands between its items and the tasks.
+// Standing is the state of a plan with its tasks.
 type Standing struct {
 	review.View
 	proofs []review.ItemProof
 	alive  map[string]centurion.Task // living tasks by item; those without one under ""
 
 	claimed bool             // mission_complete was accepted before
-	held    *claims.Registry // who has which files; nil if nobody has any
+	held    *claims.Registry // the holders of files; nil if there are none
 }
 
-// StandingOf says where the plan of a view stands. The plan must be there.
+// StandingOf returns the state of a view's plan, which must not be nil.
 func StandingOf(v review.View, held *claims.Registry) Standing {
 	return Standing{View: v, proofs: v.Proofs(), alive: v.Alive(), held: held}
 }
 
-// counts tells of an item what its task does, from the moment in which it was delegated: its mark follows when its task
-// begins. The items whose task waits are counted apart.
+// counts counts items by their tasks, from the time of delegation; an item's mark follows only when its task begins. Items whose task
+// waits are counted separately.
 func (s Standing) counts() (c todo.Counts, waiting int) {
 	c = s.Plan.Doc.Counts()
 	for id, t := range s.alive {
@@ -64,7 +64,7 @@ func (s Standing) counts() (c todo.Counts, waiting int) {
 		case mark == todo.Open:
 			c.Open--
 			c.Running++
-		case mark == todo.Blocked && state.Waits(t): // the question about it waits for its answer, or has it and the task for its turn
+		case mark == todo.Blocked && state.Waits(t): // its question is open, or was answered and the task waits for its turn
 			c.Blocked--
 			waiting++
 		case mark == todo.Blocked:
@@ -78,7 +78,7 @@ func (s Standing) counts() (c todo.Counts, waiting int) {
 	return c, waiting
 }
 
-// unproven lists the done items whose checks prove too little and which no review has passed since.
+// unproven lists the done items whose checks prove too little, without a later review that passed.
 func (s Standing) unproven() (out []string) {
 	for _, w := range s.proofs {
 		if w.Proof != "" && !w.Verified() {
@@ -88,7 +88,7 @@ func (s Standing) unproven() (out []string) {
 	return out
 }
 
-// withHolders says of items that can be started for whose files they would wait first.
+// withHolders adds, to startable items, the holders of files that they would wait for.
 func (s Standing) withHolders(items []string) []string {
 	out := slices.Clone(items)
 	for i, id := range out {
@@ -103,7 +103,7 @@ func (s Standing) withHolders(items []string) []string {
 	return out
 }
 
-// Startable says, in a line, what could be done now instead of waiting for tasks; it is empty if that is nothing.
+// Startable describes in one line what could be done now instead of waiting for tasks; "" if there is nothing.
 func (s Standing) Startable() string {
 	start, failed := s.Next()
 	steps := s.steps(failed)
@@ -113,8 +113,8 @@ func (s Standing) Startable() string {
 	return strings.Join(steps, " ")
 }
 
-// steps says, a line each, what else keeps the mission from its end and which call would help: items whose task is blocked,
-// reviews that have found faults, and, when all is done, reviews that are missing.
+// steps lists, one per line, other obstacles to the mission's end with the helpful call: items with a blocked task, reviews that found
+// faults, and, when all is done, missing reviews.
 func (s Standing) steps(failed []string) (out []string) {
 	for _, id := range failed {
 		out = append(out, fmt.Sprintf("%s's review failed: add an item for what it found first, and let %s wait for it (after).", id, id))
@@ -133,8 +133,8 @@ func (s Standing) steps(failed []string) (out []string) {
 	return out
 }
 
-// marked names the items that somebody has marked as blocked, as for a question to the person: nothing but a new mark lets them go on. So it
-// names those that are marked as running without a task.
+// marked lists items marked as blocked by hand, as for a question to the person, which only a new mark can release; likewise items
+// marked as running without a task.
 func (s Standing) marked() []string {
 	var marked, running []string
 	for _, it := range s.Plan.Items() {
@@ -157,7 +157,7 @@ func (s Standing) marked() []string {
 	return out
 }
 
-// reviews says, a line each, which done items need a review and the call that gives them one.
+// reviews lists, one per line, the done items that need a review, and the call for it.
 func (s Standing) reviews() (out []string) {
 	if !s.MayReview {
 		return nil
@@ -174,9 +174,9 @@ func (s Standing) reviews() (out []string) {
 	return out
 }
 
-// expected says, a line each, which reviews are on their way to which of the items in doubt, and returns the items to which none is.
+// expected lists, one per line, the upcoming reviews of the items in doubt, and returns the items without any.
 func (s Standing) expected(doubtful []string) (lines, idle []string) {
-	of := map[string][]string{} // what is reviewed, by the end of the line
+	of := map[string][]string{} // the reviewed items, by the end of the line
 	var ends [][2]string
 	for _, id := range doubtful {
 		by, when := s.Coming(id)
@@ -196,8 +196,8 @@ func (s Standing) expected(doubtful []string) (lines, idle []string) {
 	return lines, idle
 }
 
-// wrongChecks says, a line each, which checks can only pass, and how they are exchanged: of items that nobody has begun, and of
-// those that are done and in doubt for that.
+// wrongChecks lists, one per line, the checks that can only pass, with the way to replace them: of items not begun, and of done items
+// in doubt because of them.
 func (s Standing) wrongChecks() (out []string) {
 	say := func(it todo.Item, how string) {
 		for _, command := range verify.Distinct(it.Verify) {
@@ -219,7 +219,7 @@ func (s Standing) wrongChecks() (out []string) {
 	return plan.FirstOf(out, nil)
 }
 
-// Say tells where the plan stands and what comes next.
+// Say writes the state of the plan and the next steps.
 func (s Standing) Say(b *strings.Builder) {
 	c, waiting := s.counts()
 	fmt.Fprintf(b, "Todo: %d open, %d running", c.Open, c.Running)
@@ -264,8 +264,8 @@ func (s Standing) Say(b *strings.Builder) {
 	}
 }
 
-// answersTo returns what a person has answered to the newest question about each task, by task: the Commander reads it before the
-// task has ended, as it may change what else is to be done.
+// answersTo returns the person's answers to the newest question of each task, by task. The Commander reads them before the task ends,
+// as they may affect other work.
 func (w *Writer) answersTo(ctx context.Context) (map[string]string, error) {
 	asks, err := w.st.Store.Asks(ctx, w.st.ID, false)
 	out := map[string]string{}
@@ -281,10 +281,10 @@ func (w *Writer) answersTo(ctx context.Context) (map[string]string, error) {
 	return out, err
 }
 
-// Status is what the Commander sees at the very end of a request: where the plan stands, what is spent.
+// Status is the text at the end of each request of the Commander: the state of the plan and the spending.
 func (w *Writer) Status(held *claims.Registry, claimed bool, reserves *budget.Reserves) string {
 	ctx := w.st.Ctx
-	v, err := w.judge.Look(ctx) // read once: what is counted and what is listed are the same
+	v, err := w.judge.Look(ctx) // read once, so that counts and lists agree
 	if err != nil || !v.Mission.HadItems {
 		return ""
 	}
