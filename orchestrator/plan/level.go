@@ -14,11 +14,10 @@ import (
 	"centurion/workspace/todo"
 )
 
-// independentItems is how many items that do not wait for each other are worked on without a planner: level 2 of THINK.
+// independentItems is the maximum number of independent items for level 2 of THINK, without a planner.
 const independentItems = 5
 
-// ImpliedLevel is the level of THINK that a plan implies when nobody has said it: 1 without items, 2 for up to five that do
-// not wait for each other, else 3.
+// ImpliedLevel is the level of THINK that a plan implies: 1 without items, 2 for up to five independent ones, otherwise 3.
 func ImpliedLevel(items []todo.Item) int {
 	n, ordered := 0, false
 	for _, it := range items {
@@ -36,8 +35,8 @@ func ImpliedLevel(items []todo.Item) int {
 	return 3
 }
 
-// putLevel records a mission's level and who said it, and tells a change. What the person has set stays; what is inferred
-// gives way to what anybody says.
+// putLevel records a mission's level and its source, and publishes a change. The person's level stays; an inferred one yields to any
+// other.
 func putLevel(tx *store.Tx, mission string, level int, from string) (centurion.Mission, error) {
 	rec, err := tx.Mission(mission)
 	if err != nil {
@@ -58,7 +57,7 @@ func putLevel(tx *store.Tx, mission string, level int, from string) (centurion.M
 	return rec, err
 }
 
-// SetLevel records the level that an agent has assessed, and returns what it has to be told if another one holds.
+// SetLevel records the level assessed by an agent, and returns a note for it if another level applies.
 func (m *Plan) SetLevel(ctx context.Context, level int, agent string) (note string, err error) {
 	err = m.st.Store.Update(ctx, func(tx *store.Tx) error {
 		note = ""
@@ -71,7 +70,7 @@ func (m *Plan) SetLevel(ctx context.Context, level int, agent string) (note stri
 	return note, err
 }
 
-// LevelAllows checks that the mission's own agent hands no work out that level 3 wants planned first; p is the plan. The error has
+// LevelAllows checks that the mission's own agent does not delegate work that level 3 wants planned first; p is the plan. The error has
 // centurion.KindConflict.
 func (m *Plan) LevelAllows(ctx context.Context, p View, to agents.Agent) error {
 	if to.Name == agents.Planner || to.Name == agents.Reviewer || len(p.Items()) > 0 {
@@ -86,12 +85,12 @@ func (m *Plan) LevelAllows(ctx context.Context, p View, to agents.Agent) error {
 		Hint: "delegate to the planner first and let it write the list, or write it with update_todo; then start its items"}
 }
 
-// InferLevel records, at the end, what the plan implies if nobody has said a level. Where work was handed out without a plan there
-// is nothing to read it from.
+// InferLevel records, at the end, the level that the plan implies if no level was given. Without a plan but with tasks there is nothing
+// to infer it from.
 func (m *Plan) InferLevel(ctx context.Context) error {
 	p, err := m.Read()
 	if err != nil {
-		return nil // what cannot be read implies nothing
+		return nil // an unreadable plan implies nothing
 	}
 	return m.st.Store.Update(ctx, func(tx *store.Tx) error {
 		if len(p.Items()) == 0 {
@@ -109,7 +108,7 @@ func LacksIDs(d *todo.Doc) bool {
 	return slices.ContainsFunc(d.Items(), func(it todo.Item) bool { return it.ID == "" })
 }
 
-// Outline is the plan in short, for a model that has just changed it.
+// Outline is a summary of the plan for a model that has just changed it.
 func Outline(d *todo.Doc) string {
 	var b strings.Builder
 	c := d.Counts()
