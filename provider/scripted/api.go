@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// api is what a request speaks. Requests are translated into chat completions when they arrive and answers are written as
-// their API has them; everything in between knows one form of a conversation.
+// api is the API of a request. Requests are translated to chat completions on arrival and answers are written in their API's form;
+// everything in between knows only one form of conversation.
 type api int
 
 const (
@@ -29,8 +29,8 @@ func apiOf(path string) api {
 	return apiNone
 }
 
-// asChat says what a request would say over chat completions, so that what a script reads and what is checked is the same for
-// every API. The error is what only the request's own API refuses.
+// asChat translates a request to chat completions, so that scripts and checks are the same for every API. The error is what only the
+// request's own API refuses.
 func (m *Model) asChat(api api, h http.Header, body []byte) ([]byte, error) {
 	switch api {
 	case apiResponses:
@@ -41,7 +41,7 @@ func (m *Model) asChat(api api, h http.Header, body []byte) ([]byte, error) {
 	return body, nil
 }
 
-// The shapes of a chat completion that others are translated into.
+// The forms of a chat completion that others are translated to.
 type (
 	chatTool struct {
 		Type     string       `json:"type"`
@@ -59,7 +59,7 @@ type (
 		Reasoning  string     `json:"reasoning_content,omitempty"`
 		ToolCalls  []chatCall `json:"tool_calls,omitempty"`
 		ToolCallID string     `json:"tool_call_id,omitempty"`
-		Files      []File     `json:"scripted_files,omitempty"` // that were translated, and checked as their own API has them
+		Files      []File     `json:"scripted_files,omitempty"` // those translated, and checked in their API's form
 	}
 	chatCall struct {
 		ID       string       `json:"id"`

@@ -10,7 +10,7 @@ import (
 
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// check says what a strict provider would refuse about a request, or "".
+// check returns what a strict provider would refuse about a request, or "".
 func check(r Request, rewinds bool) string {
 	in := r.in
 	in.read()
@@ -47,12 +47,12 @@ func check(r Request, rewinds bool) string {
 	return s.goOn(r, in.msgs, rewinds)
 }
 
-// checkOrder checks how the messages follow each other.
+// checkOrder checks the order of the messages.
 func checkOrder(msgs []Message) string {
 	if len(msgs) == 0 {
 		return "messages is empty"
 	}
-	var open []Call // calls that still have no result
+	var open []Call // calls without a result so far
 	for i, m := range msgs {
 		at := func(format string, a ...any) string {
 			return fmt.Sprintf("messages[%d]: ", i) + fmt.Sprintf(format, a...)
@@ -103,7 +103,7 @@ func checkOrder(msgs []Message) string {
 	return ""
 }
 
-// readTools returns the names of the offered tools, and what is wrong with them.
+// readTools returns the names of the offered tools, and any fault of them.
 func readTools(b []byte) (names []string, fault string) {
 	if len(b) == 0 || string(b) == "null" {
 		return nil, ""
@@ -144,7 +144,7 @@ func readTools(b []byte) (names []string, fault string) {
 	return names, fault
 }
 
-// difference quotes the place at which two texts part.
+// difference quotes the place where two texts differ.
 func difference(a, b string) string {
 	n := commonPrefix([]byte(a), []byte(b))
 	from := max(0, n-20)

@@ -7,32 +7,29 @@ import (
 	"strings"
 )
 
-// What a program may write into a history that is not of it. A status at the very end may be another one
-// with each request; a summary in the first user message stands for what a compaction took away; a speaker's mark may come
-// and go with what was taken.
+// What a program may add to a history. A status at the very end may change with each request; a summary in the first user message
+// replaces what a compaction removed; a speaker's mark may come and go with what was removed.
 const (
 	statusOpen, statusClose = "<status>\n", "\n</status>"
 	summaryOpen             = "<summary>\n"
 	speaker                 = "From the person:\n"
-	brought                 = "Files that the results above have brought:" // where results hold none themselves
+	brought                 = "Files that the results above have brought:" // if the results themselves have none
 )
 
-// hidden is said in the place of a file that is not sent, or not any more: another model does not take it, or there are
-// more files than a request may have.
+// hidden replaces a file that is not sent, or no longer: another model does not accept it, or a request may not have more files.
 var hidden = regexp.MustCompile(`\n\([^\n]* is not shown(?:: this model| any more)[^\n]*\)`)
 
-// line is a history as a session has told it.
+// line is a history as a session has sent it.
 type line struct {
 	msgs  []Message
 	model string
 	api   api
 }
 
-// goOn says in what way a request does not go on from what its session has told before, or "". A history may only grow: what
-// was sent is sent again, unchanged, with the results and messages that came since. Two things are legitimate beside that:
-// a compaction, after which the first user message holds a summary and what is kept is the end of the history before; and,
-// with Config.Rewinds, a way back to an earlier point, from which another line begins. Reasoning may be left out, and is
-// not compared between models.
+// goOn returns why a request does not continue what its session has sent before, or "". A history may only grow: what was sent is sent
+// again, unchanged, followed by new results and messages. Two exceptions are legitimate: a compaction, after which the first user
+// message holds a summary and the rest is the end of the previous history; and, with Config.Rewinds, going back to an earlier point and
+// starting another line from there. Reasoning may be left out, and is not compared between models.
 func (s *session) goOn(r Request, msgs []Message, rewinds bool) string {
 	now := line{msgs: settled(msgs), model: r.Model, api: r.api}
 	if len(s.lines) == 0 {
@@ -55,7 +52,7 @@ func (s *session) goOn(r Request, msgs []Message, rewinds bool) string {
 	return fault
 }
 
-// before says why now does not go on from l, or "".
+// before returns why now does not continue l, or "".
 func (l line) before(now line, toolless bool) string {
 	n := l.common(now)
 	switch {
@@ -63,7 +60,7 @@ func (l line) before(now line, toolless bool) string {
 		return ""
 	case toolless && len(l.msgs) == 2 && len(now.msgs) == 2:
 		return "" // questions without a history, such as those for a summary
-	case len(now.msgs) > 1 && strings.Contains(now.msgs[1].Text, summaryOpen) && n <= 2: // a summary may read like the one before
+	case len(now.msgs) > 1 && strings.Contains(now.msgs[1].Text, summaryOpen) && n <= 2: // a summary may read like the previous one
 		return l.compacted(now)
 	case n == len(now.msgs):
 		return fmt.Sprintf("the history is shorter than that of the session's previous request: messages[%d], %s, is missing", n, brief(l.msgs[n]))
@@ -71,7 +68,7 @@ func (l line) before(now line, toolless bool) string {
 	return fmt.Sprintf("the history is not that of the session's previous request: messages[%d] was %s and is %s", n, brief(l.msgs[n]), brief(now.msgs[n]))
 }
 
-// common returns how many messages l and now have in common at their beginning.
+// common returns how many messages l and now have in common at the start.
 func (l line) common(now line) int {
 	n := 0
 	for n < len(l.msgs) && n < len(now.msgs) && l.same(now, l.msgs[n], now.msgs[n]) {
@@ -80,26 +77,26 @@ func (l line) common(now line) int {
 	return n
 }
 
-// hasBeginningOf reports whether now goes back to an earlier point of l: all up to there is the same, at least what the
-// person said first.
+// hasBeginningOf reports whether now goes back to an earlier point of l: everything up to there is the same, at least the person's
+// first message.
 func (l line) hasBeginningOf(now line) bool {
 	n := l.common(now)
 	return n >= 2 || n == 1 && len(l.msgs) > 1 && len(now.msgs) > 1 && grown(l.msgs[1], now.msgs[1])
 }
 
-// same reports whether a, of l, and b, of now, are one message.
+// same reports whether a, of l, and b, of now, are the same message.
 func (l line) same(now line, a, b Message) bool {
 	if a.Role != b.Role || hidden.ReplaceAllString(a.Text, "") != hidden.ReplaceAllString(b.Text, "") || len(a.Calls) != len(b.Calls) {
 		return false
 	}
-	// The files of a user's message may have been brought by the results before it.
+	// The results before a user's message may have brought its files.
 	if !slices.Equal(a.Files, b.Files) && !hidden.MatchString(a.Text+b.Text) && a.Role != "user" {
 		return false
 	}
 	if l.model == now.model && b.Reasoning != "" && a.Reasoning != b.Reasoning {
 		return false
 	}
-	ids := l.api == now.api // another API may take other ids
+	ids := l.api == now.api // another API may use other ids
 	if ids && a.CallID != b.CallID {
 		return false
 	}
@@ -111,13 +108,13 @@ func (l line) same(now line, a, b Message) bool {
 	return true
 }
 
-// grown reports whether b is the message of a user a, with more said after it. A status that stayed is nothing said.
+// grown reports whether b is the user message a with text appended. A remaining status does not count as text.
 func grown(a, b Message) bool {
 	more, ok := strings.CutPrefix(b.Text, a.Text+"\n\n")
 	return ok && a.Role == "user" && b.Role == "user" && !strings.Contains(more, statusOpen)
 }
 
-// compacted says why now is no compaction of l, or "".
+// compacted returns why now is no compaction of l, or "".
 func (l line) compacted(now line) string {
 	if l.common(now) < 1 {
 		return "the system prompt changed with a compaction"
@@ -140,10 +137,10 @@ func (l line) compacted(now line) string {
 		}
 		fault = f
 	}
-	return fault // if nothing of it is kept, what is there came since
+	return fault // if nothing is kept, the rest is new
 }
 
-// kept says why now does not keep what l has from k on, or "".
+// kept returns why now does not keep l from k on, or "".
 func (l line) kept(now line, k int) string {
 	for i, a := range l.msgs[k:] {
 		at := 2 + i
@@ -164,9 +161,9 @@ func (l line) kept(now line, k int) string {
 	return ""
 }
 
-// shortened reports whether b is a with its middle left out.
+// shortened reports whether b is a with its middle cut out.
 func shortened(a, b string) bool {
-	const note = 60 // bytes that tell of it, at most
+	const note = 60 // maximum bytes of the note about it
 	if len(b) >= len(a) {
 		return false
 	}
@@ -178,8 +175,8 @@ func shortened(a, b string) bool {
 	return head+tail >= len(b)-note
 }
 
-// settled leaves out of a request's messages what is told with the newest one only, and what stands between results and
-// what follows them only as long as their files are sent.
+// settled drops the parts of a request's messages that only belong to the newest one, and those between results and the following
+// messages that last only as long as their files are sent.
 func settled(msgs []Message) []Message {
 	var out []Message
 	for _, m := range withoutStatus(msgs) {

@@ -8,18 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// encoder writes one answer as the wire has it. Everything is built before the first byte is sent, so that an answer
-// without delays costs one write.
+// encoder writes one answer in wire format. It builds everything before sending the first byte, so that an answer without delays takes
+// one write.
 type encoder struct {
 	req   *Request
 	a     *Answer
 	chunk int
 	b     []byte
 	head  []byte
-	ends  []int // where the chunks with content end; what follows is the finish reason, the usage and the end mark
+	ends  []int // where the chunks with content end; the finish reason, the usage and the end mark follow
 }
 
-// reset makes the encoder ready for another answer and keeps the memory it has.
+// reset prepares the encoder for another answer and keeps its memory.
 func (e *encoder) reset(req *Request, a *Answer, chunk int) {
 	*e = encoder{req: req, a: a, chunk: chunk, b: e.b[:0], head: e.head[:0], ends: e.ends[:0]}
 }
@@ -84,7 +84,7 @@ func (e *encoder) pieces(s, before, after string) {
 	}
 }
 
-// piece returns how many bytes of s the next chunk has.
+// piece returns how many bytes of s are in the next chunk.
 func (e *encoder) piece(s string) int {
 	if e.chunk <= 0 {
 		return len(s)
@@ -97,7 +97,7 @@ func (e *encoder) piece(s string) int {
 	return n
 }
 
-// whole builds the body of an answer that is not streamed.
+// whole builds the body of a non-streaming answer.
 func (e *encoder) whole() {
 	b := append(e.appendHead(e.b, "chat.completion"), `,"choices":[{"index":0,"message":{"role":"assistant","content":`...)
 	if e.a.Say == "" && len(e.a.Calls) > 0 {
@@ -124,7 +124,7 @@ func (e *encoder) whole() {
 	e.b = append(e.appendUsage(b), '}')
 }
 
-// appendHead adds the fields that every chunk and every answer begins with; the object stays open.
+// appendHead adds the fields at the start of every chunk and every answer; the object stays open.
 func (e *encoder) appendHead(b []byte, object string) []byte {
 	b = strconv.AppendInt(append(b, `{"id":"chatcmpl-`...), int64(e.req.Number), 10)
 	b = append(append(b, `","object":"`...), object...)
@@ -145,7 +145,7 @@ func (e *encoder) appendUsage(b []byte) []byte {
 	return append(b, "}}"...)
 }
 
-// estimate counts four bytes as a token, and what a request shares with the session's previous one as cached.
+// estimate counts four bytes as a token, and the part shared with the session's previous request as cached.
 func (e *encoder) estimate() *Usage {
 	out := len(e.a.Say) + len(e.a.Reasoning)
 	for _, c := range e.a.Calls {
@@ -171,7 +171,7 @@ func (e *encoder) callID(i int) string {
 
 const hexDigits = "0123456789abcdef"
 
-// appendText adds s as a JSON string. Bytes that are no UTF-8 become U+FFFD.
+// appendText adds s as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func appendText(b []byte, s string) []byte {
 	b = append(b, '"')
 	start := 0

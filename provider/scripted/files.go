@@ -12,33 +12,33 @@ import (
 	"centurion"
 )
 
-// File is a picture or a document as it arrived.
+// File is a received picture or document.
 type File struct {
-	Role   string `json:"role,omitempty"` // of the message that it came with: user or tool
+	Role   string `json:"role,omitempty"` // of its message: user or tool
 	Mime   string `json:"mime"`
-	Name   string `json:"name,omitempty"` // where the API tells one
+	Name   string `json:"name,omitempty"` // if the API has one
 	Bytes  int    `json:"bytes"`
 	Width  int    `json:"width,omitempty"` // of an image, in pixels
 	Height int    `json:"height,omitempty"`
 	SHA256 string `json:"sha256"`
-	Wire   int    `json:"wire"` // bytes that it took in the request
+	Wire   int    `json:"wire"` // bytes in the request
 }
 
-// String tells all of it in one line, which is what a scenario's file: is looked for in:
+// String describes the file in one line, the text that a scenario's file: is matched with:
 // tool image/png 640x480 1234 bytes sha256:0a1b… name.
 func (f File) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s %dx%d %d bytes sha256:%s %s", f.Role, f.Mime, f.Width, f.Height, f.Bytes, f.SHA256, f.Name))
 }
 
-// The limits of a strict provider: Anthropic's, which are the narrowest.
+// The limits of a strict provider: Anthropic's, the tightest.
 const (
 	maxImage  = 5 << 20 // bytes of one image in base64
 	maxSide   = 8000    // pixels
-	manyFiles = 20      // above so many images of one request none may have more than manySide pixels on a side
+	manyFiles = 20      // with more images in a request than this, none may have more than manySide pixels on a side
 	manySide  = 2000
 )
 
-// newFile checks a file that was sent in base64 and said to be of a type.
+// newFile checks a file sent in base64 with a media type.
 func newFile(mime, name, data string) (File, string) {
 	b, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {
@@ -67,7 +67,7 @@ func newFile(mime, name, data string) (File, string) {
 	return f, ""
 }
 
-// fromURL checks a file that was sent as a data URL. Others cannot be looked at.
+// fromURL checks a file sent as a data URL. Others cannot be inspected.
 func fromURL(url, name string) (File, string) {
 	rest, ok := strings.CutPrefix(url, "data:")
 	mime, data, more := strings.Cut(rest, ";base64,")
@@ -77,7 +77,7 @@ func fromURL(url, name string) (File, string) {
 	return newFile(mime, name, data)
 }
 
-// chatPart is a part of the content of a chat message.
+// chatPart is a part of a chat message's content.
 type chatPart struct {
 	Type  string `json:"type"`
 	Text  string `json:"text"`
@@ -86,7 +86,7 @@ type chatPart struct {
 	} `json:"image_url"`
 }
 
-// readParts reads a content that is a list. Only what the user says may have images.
+// readParts reads content given as a list. Only user messages may have images.
 func readParts(role string, b json.RawMessage) (text string, files []File, fault string) {
 	var parts []chatPart
 	if err := json.Unmarshal(b, &parts); err != nil {
@@ -117,7 +117,7 @@ func readParts(role string, b json.RawMessage) (text string, files []File, fault
 	return strings.Join(texts, ""), files, ""
 }
 
-// checkFiles looks at the images of all messages together.
+// checkFiles checks the images of all messages together.
 func checkFiles(msgs []Message) string {
 	n, side := 0, 0
 	for _, m := range msgs {
@@ -133,7 +133,7 @@ func checkFiles(msgs []Message) string {
 	return ""
 }
 
-// Files returns what came with the messages, in order.
+// Files returns the files of the messages, in order.
 func (r Request) Files() (out []File) {
 	for _, m := range r.Messages() {
 		out = append(out, m.Files...)
@@ -141,7 +141,7 @@ func (r Request) Files() (out []File) {
 	return out
 }
 
-// filesOf lists the files in words, for matchers.
+// filesOf describes the files, for matchers.
 func filesOf(r *Request) (out []string) {
 	for _, f := range r.Files() {
 		out = append(out, f.String())
@@ -149,7 +149,7 @@ func filesOf(r *Request) (out []string) {
 	return out
 }
 
-// fileTokens corrects an estimate made of a request's bytes: what files take in it are no tokens, each counts as a thousand.
+// fileTokens corrects an estimate based on a request's bytes: files do not count by size, but a thousand tokens each.
 func (r *Request) fileTokens() (n int) {
 	if r.Header == nil { // requests are not looked at
 		return 0
@@ -171,7 +171,7 @@ type itemPart struct {
 	FileData string `json:"file_data"`
 }
 
-// UnmarshalJSON takes both forms.
+// UnmarshalJSON accepts both forms.
 func (c *itemContent) UnmarshalJSON(b []byte) error {
 	var s string
 	if json.Unmarshal(b, &s) == nil {
@@ -181,7 +181,7 @@ func (c *itemContent) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]itemPart)(c))
 }
 
-// read returns a content's text, whose parts are of a type, and its files.
+// read returns the text of a content's parts of one type, and its files.
 func (c itemContent) read(textType string, mayHaveFiles bool) (text string, files []File, err error) {
 	for _, p := range c {
 		var f File
@@ -208,14 +208,14 @@ func (c itemContent) read(textType string, mayHaveFiles bool) (text string, file
 	return text, files, nil
 }
 
-// messagesSource is the content of an image or a document.
+// messagesSource is the source of an image or a document.
 type messagesSource struct {
 	Type      string `json:"type"`
 	MediaType string `json:"media_type"`
 	Data      string `json:"data"`
 }
 
-// file reads a block that is an image or a document; ok says whether it is one.
+// file reads a block; ok says whether it is an image or a document.
 func (b messagesBlock) file() (f File, fault string, ok bool) {
 	if b.Type != "image" && b.Type != "document" {
 		return File{}, "", false
@@ -230,7 +230,7 @@ func (b messagesBlock) file() (f File, fault string, ok bool) {
 	return f, fault, true
 }
 
-// files returns the files among blocks; what is wrong with them was found before.
+// files returns the files among blocks; their faults were found before.
 func (c messagesContent) files() (out []File) {
 	for _, b := range c {
 		if f, fault, ok := b.file(); ok && fault == "" {
@@ -240,7 +240,7 @@ func (c messagesContent) files() (out []File) {
 	return out
 }
 
-// checkResult looks at the content of a result.
+// checkResult checks the content of a result.
 func (c messagesContent) checkResult() string {
 	for _, b := range c {
 		if _, fault, ok := b.file(); ok && fault != "" {
@@ -252,7 +252,7 @@ func (c messagesContent) checkResult() string {
 	return ""
 }
 
-// withRole says which message files came with.
+// withRole sets the role of the files' message.
 func withRole(files []File, role string) []File {
 	files = slices.Clone(files)
 	for i := range files {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// The shapes of a request to /responses, as far as it is read.
+// The parts of a request to /responses that are read.
 type (
 	itemsBody struct {
 		Model        json.RawMessage `json:"model"`
@@ -53,11 +53,11 @@ type (
 
 const seal = "sealed by "
 
-// sealedBy marks encrypted reasoning of ours with the model that it is of; another model refuses it.
+// sealedBy marks encrypted reasoning of ours with its model; another model refuses it.
 func sealedBy(model string) string { return seal + model + ": " }
 
-// fromItems translates a request to /responses. The error is what a strict provider would refuse about it; what chat
-// completions demand as well is found later.
+// fromItems translates a request to /responses. The error is what a strict provider would refuse about it; the demands of chat
+// completions are checked later.
 func fromItems(body []byte) ([]byte, error) {
 	var in itemsBody
 	if err := json.Unmarshal(body, &in); err != nil {
@@ -91,7 +91,7 @@ func fromItems(body []byte) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// add takes one item; rest is what follows it.
+// add adds one item; rest are the items after it.
 func (b *chatBody) add(it inputItem, model string, rest []inputItem) error {
 	textType := cmp.Or(map[string]string{"assistant": "output_text"}[it.Role], "input_text")
 	text, files, err := it.Content.read(textType, it.Role == "user")
@@ -148,7 +148,7 @@ func (e *encoder) streamItems() {
 		raw, _ := json.Marshal(fields) // texts, numbers and maps of them always marshal
 		e.named(kind, string(raw))
 	}
-	// item tells one item: its beginning, its text in pieces, and itself as a whole.
+	// item writes one item: its start, its text in pieces, and the whole.
 	item := func(id, delta, text string, begun, whole, more map[string]any) {
 		begun["id"], whole["id"] = id, id
 		emit("response.output_item.added", map[string]any{"output_index": place, "item": begun})
@@ -201,7 +201,7 @@ func (e *encoder) streamItems() {
 	e.ends = e.ends[:content]
 }
 
-// incomplete is why an answer over /responses is not complete, "" if it is. A reason that nobody knows is told as it is.
+// incomplete returns why an answer over /responses is incomplete, "" if it is complete. An unknown reason is passed on.
 func incomplete(finish string) string {
 	switch finish {
 	case "", "stop", "tool_calls":

@@ -10,13 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// wanted is a text that is looked for: a substring, or a regular expression.
+// wanted is a text to look for: a substring or a regular expression.
 type wanted struct {
 	plain string
 	re    *regexp.Regexp
 }
 
-// newWanted reads a text or a /regular expression/.
+// newWanted parses a text or a /regular expression/.
 func newWanted(s string) (wanted, error) {
 	if len(s) > 2 && s[0] == '/' && s[len(s)-1] == '/' {
 		re, err := regexp.Compile(s[1 : len(s)-1])
@@ -32,7 +32,7 @@ func (w wanted) in(s string) bool {
 	return strings.Contains(s, w.plain)
 }
 
-// matchTexts makes a matcher that finds every text in one of the places that where lists.
+// matchTexts returns a matcher that finds every text in one of the places listed by where.
 func matchTexts(key string, texts []string, where func(*Request) []string) (matcher, error) {
 	all := make([]wanted, len(texts))
 	for i, t := range texts {
@@ -69,7 +69,7 @@ func anywhere(r *Request) []string {
 	return out
 }
 
-// matchAgent looks for an expression in the first line of the system prompt, without case.
+// matchAgent looks for an expression in the first line of the system prompt, ignoring case.
 func matchAgent(expr string) (matcher, error) {
 	re, err := regexp.Compile("(?i)" + expr)
 	if err != nil {
@@ -106,7 +106,7 @@ func hasWord(s, word string) bool {
 
 func wordy(r rune) bool { return r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// matchSession takes the number of the session or its exact name.
+// matchSession accepts the number of the session or its exact name.
 func matchSession(s string) matcher {
 	says := "session " + s
 	if n, err := strconv.Atoi(s); err == nil {

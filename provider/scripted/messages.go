@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// The shapes of a request of the Messages API.
+// The parts of a request of the Messages API.
 type (
 	messagesRequest struct {
 		MaxTokens   int               `json:"max_tokens"`
@@ -51,7 +51,7 @@ type (
 // messagesContent is a list of blocks, or a text, which is one block.
 type messagesContent []messagesBlock
 
-// UnmarshalJSON takes both forms.
+// UnmarshalJSON accepts both forms.
 func (c *messagesContent) UnmarshalJSON(b []byte) error {
 	var s string
 	if json.Unmarshal(b, &s) == nil {
@@ -71,8 +71,8 @@ func (c messagesContent) text() string {
 	return strings.Join(texts, "\n\n")
 }
 
-// fromMessages translates a request of the Messages API. The error is what a strict provider would refuse about it; what
-// chat completions demand as well is found later.
+// fromMessages translates a request of the Messages API. The error is what a strict provider would refuse about it; the demands of chat
+// completions are checked later.
 func (m *Model) fromMessages(h http.Header, body []byte) ([]byte, error) {
 	var in messagesRequest
 	fields := map[string]json.RawMessage{}
@@ -127,7 +127,7 @@ const maxCacheControls = 4 // in one request
 
 var blockID = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 
-// checkMessages says what the Messages API would refuse about a request that chat completions know nothing of, or "".
+// checkMessages returns what only the Messages API would refuse about a request, or "".
 func checkMessages(h http.Header, in *messagesRequest) string {
 	switch {
 	case h.Get("anthropic-version") != "2023-06-01":
@@ -147,7 +147,7 @@ func checkMessages(h http.Header, in *messagesRequest) string {
 	for _, t := range in.Tools {
 		marks += cached(messagesContent{{Cache: t.Cache}})
 	}
-	var open []string // calls of the message before
+	var open []string // calls of the previous message
 	for i, m := range in.Messages {
 		marks += cached(m.Content)
 		if i > 0 && m.Role == in.Messages[i-1].Role {
@@ -182,7 +182,7 @@ func cached(c messagesContent) (n int) {
 	return n
 }
 
-// checkAnswer looks at a message of the assistant and returns the ids of its calls.
+// checkAnswer checks a message of the assistant and returns the ids of its calls.
 func checkAnswer(c messagesContent) (calls []string, fault string) {
 	for i, b := range c {
 		switch {
@@ -207,7 +207,7 @@ func checkAnswer(c messagesContent) (calls []string, fault string) {
 	return calls, ""
 }
 
-// checkUser looks at a message of the user that follows an answer with these calls.
+// checkUser checks a user message that follows an answer with these calls.
 func checkUser(c messagesContent, open []string) string {
 	others := false
 	open = slices.Clone(open)
@@ -243,17 +243,17 @@ func checkUser(c messagesContent, open []string) string {
 	return ""
 }
 
-// signed begins every signature of ours. Whether another one fits cannot be told.
+// signed starts every signature of ours. Other signatures cannot be checked.
 const signed = "signed by script: "
 
-// signatureOf signs thinking, as far as a scripted model can: another text has another signature.
+// signatureOf signs thinking, as far as a scripted model can: other text gets another signature.
 func signatureOf(thinking string) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(thinking))
 	return fmt.Sprintf(signed+"%016x==", h.Sum64())
 }
 
-// think remembers with which thinking calls were made.
+// think remembers the thinking with which calls were made.
 func (m *Model) think(e *encoder) {
 	if e.a.Reasoning == "" || len(e.a.Calls) == 0 {
 		return
@@ -268,8 +268,8 @@ func (m *Model) think(e *encoder) {
 	}
 }
 
-// checkThinking says whether the newest answer of a conversation came back without the thinking that its calls were made
-// with: while they are being answered it has to stand in front of them.
+// checkThinking checks that the newest answer of a conversation still has the thinking its calls were made with: while they are being
+// answered it must precede them.
 func (m *Model) checkThinking(msgs []messagesMessage) string {
 	last := len(msgs) - 2
 	if last < 0 {
@@ -291,7 +291,7 @@ func (m *Model) checkThinking(msgs []messagesMessage) string {
 	return ""
 }
 
-// appendMessagesError writes an error as the Messages API has it.
+// appendMessagesError writes an error in the Messages API's form.
 func appendMessagesError(b []byte, e Error) []byte {
 	kind := map[int]string{400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error",
 		404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 504: "timeout_error", 529: "overloaded_error"}[e.Status]

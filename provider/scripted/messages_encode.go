@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// streamMessages builds the events of an answer of the Messages API.
+// streamMessages builds the events of a Messages API answer.
 func (e *encoder) streamMessages() {
 	u := e.a.Usage
 	if u == nil {
@@ -96,7 +96,7 @@ func (e *encoder) stopReason() string {
 	}
 }
 
-// appendMessagesUsage writes a count; here the input does not include what was cached.
+// appendMessagesUsage writes a usage; here the input excludes cached tokens.
 func appendMessagesUsage(b []byte, u *Usage, output, thinking int) []byte {
 	b = strconv.AppendInt(append(b, `{"input_tokens":`...), int64(max(u.Input-u.Cached, 0)), 10)
 	b = strconv.AppendInt(append(b, `,"cache_creation_input_tokens":0,"cache_read_input_tokens":`...), int64(u.Cached), 10)

@@ -32,10 +32,9 @@ func Load(path string) (*Scenario, error) {
 	return Parse(path, b)
 }
 
-// Parse reads a scenario. Errors are of centurion.KindConfig and name the file, the line and, for an unknown key, the
-// nearest one.
+// Parse reads a scenario. Errors are of centurion.KindConfig and name the file, the line and, for an unknown key, the nearest one.
 func Parse(name string, b []byte) (s *Scenario, err error) {
-	// The YAML parser is the only code here that walks a foreign grammar; a panic in it is a faulty file.
+	// The YAML parser is the only code here that walks a foreign grammar; a panic in it means a faulty file.
 	perr := guard.Call("parse", func() error {
 		s, err = parse(name, b)
 		return nil
@@ -86,10 +85,10 @@ func parse(name string, b []byte) (*Scenario, error) {
 	return s, nil
 }
 
-// decoder turns YAML nodes into a scenario and knows the file for its errors.
+// decoder turns YAML nodes into a scenario. It knows the file for its errors.
 type decoder struct{ file string }
 
-// fields says what to do with the keys of a mapping.
+// fields maps the keys of a mapping to their readers.
 type fields map[string]func(ast.Node) error
 
 func (d *decoder) errorf(n ast.Node, format string, a ...any) error {
@@ -392,7 +391,7 @@ func (d *decoder) calls(n ast.Node, r *rule) error {
 	})
 }
 
-// arguments reads the arguments of a call. Without templates they are made JSON once and for all.
+// arguments reads the arguments of a call. Without templates they are converted to JSON once.
 func (d *decoder) arguments(n ast.Node, c *scriptedCall) error {
 	var data map[string]any
 	if err := yaml.NodeToValue(n, &data); err != nil {
@@ -446,7 +445,7 @@ func withTexts(v any, templates *bool) (any, error) {
 	return v, nil
 }
 
-// marshalTree writes JSON as a model would: without escapes that only HTML needs.
+// marshalTree writes JSON as a model would: without escapes only needed in HTML.
 func marshalTree(v any) ([]byte, error) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

@@ -9,45 +9,45 @@ import (
 	"sync"
 )
 
-// Request is one request as it arrived. Its methods read the messages when they are first asked for; with
-// Config.NoCheck they work inside a Func only, and what [Model.Requests] returns has figures only.
+// Request is one received request. Its methods read the messages on first use; with Config.NoCheck they only work inside a Func, and
+// [Model.Requests] returns only figures.
 type Request struct {
 	Number  int    // of the request, counted from 1
-	Session string // x-session-id; without the header made up from the system prompt and the first user message
+	Session string // x-session-id; without the header derived from the system prompt and the first user message
 	Parent  string // x-parent-session-id
-	Nth     int    // which of the sessions seen, counted from 1
-	Turn    int    // which request of its session, counted from 1
+	Nth     int    // number of the session, counted from 1
+	Turn    int    // number of the request in its session, counted from 1
 	Model   string
 	Stream  bool
 	Bytes   int         // of the body
-	Prefix  int         // bytes of the list of messages that equal the session's previous request from the start
-	Before  int         // bytes of the session's previous list of messages
+	Prefix  int         // leading bytes of the message list equal to those of the session's previous request
+	Before  int         // bytes of the session's previous message list
 	Rule    string      // of the scenario that answered
-	Status  int         // of the answer; 0 while there is none
+	Status  int         // of the answer; 0 without one
 	Header  http.Header // nil with Config.NoCheck
 
 	in  *input
 	api api
 }
 
-// session is what a model remembers of a conversation.
+// session is the state of a conversation.
 type session struct {
 	nth int
 
 	mu    sync.Mutex
 	turns int
-	raw   []byte // the list of messages of the newest request
+	raw   []byte // the message list of the newest request
 
-	parsed []byte // the list of messages that msgs and ends belong to
+	parsed []byte // the message list of msgs and ends
 	msgs   []Message
-	ends   []int // offsets in parsed at which the messages end
+	ends   []int // offsets in parsed where the messages end
 
 	known  bool // system and tools are those of the first request
 	system string
 	tools  []byte
 	names  []string
-	fault  string // what is wrong with tools
-	lines  []line // the histories that it has told, the newest last; more than one only with Config.Rewinds
+	fault  string // of tools
+	lines  []line // its histories, the newest last; more than one only with Config.Rewinds
 }
 
 // input is the body of a request.
@@ -58,10 +58,10 @@ type input struct {
 
 	once  sync.Once
 	msgs  []Message
-	fault string // the first thing that is wrong with a message by itself
+	fault string // the first message that is faulty on its own
 }
 
-// Messages returns the messages, the system prompt first. The caller must not change them.
+// Messages returns the messages, starting with the system prompt. The caller must not change them.
 func (r Request) Messages() []Message {
 	if r.in == nil {
 		return nil
@@ -80,7 +80,7 @@ func (r Request) System() string {
 
 var agentName = regexp.MustCompile(`(?i)^you are (?:the |an? )?([\w-]+)`)
 
-// Agent returns the name in a system prompt that begins «You are the Name», in lower case, or "".
+// Agent returns the lower-case name in a system prompt that starts with "You are the Name", or "".
 func (r Request) Agent() string {
 	if g := agentName.FindStringSubmatch(r.System()); g != nil {
 		return strings.ToLower(g[1])
@@ -98,7 +98,7 @@ func (r Request) First() string {
 	return ""
 }
 
-// Last returns the text of the newest message of any role. Messages of the user that follow each other count as one.
+// Last returns the text of the newest message of any role. Consecutive user messages count as one.
 func (r Request) Last() string {
 	var texts []string
 	for _, m := range slices.Backward(r.Messages()) {
@@ -124,7 +124,7 @@ func (r Request) Step() int {
 	return n
 }
 
-// Results returns the tool results that came after the newest answer, in order.
+// Results returns the tool results after the newest answer, in order.
 func (r Request) Results() []string {
 	var out []string
 	for _, m := range slices.Backward(r.Messages()) {
@@ -154,7 +154,7 @@ func (r Request) Tools() []string {
 	return slices.Clone(names)
 }
 
-// Field returns a field of the body as it was sent, or nil. Messages are not among them.
+// Field returns an unparsed field of the body, or nil. Messages are excluded.
 func (r Request) Field(name string) json.RawMessage {
 	if r.in == nil {
 		return nil
@@ -162,7 +162,7 @@ func (r Request) Field(name string) json.RawMessage {
 	return r.in.fields[name]
 }
 
-// Find searches the messages, the newest first, and returns the first group of the match, or all of it.
+// Find searches the messages, newest first, and returns the first group of the match, or the whole match.
 func (r Request) Find(re *regexp.Regexp) (string, bool) {
 	for _, m := range slices.Backward(r.Messages()) {
 		if g := re.FindStringSubmatch(m.Text); g != nil {
@@ -190,7 +190,7 @@ func scan(body []byte) (*input, error) {
 	return in, err
 }
 
-// keep copies what is remembered after the answer, so that a request does not hold its whole body.
+// keep copies what is needed after the answer, so that a request does not hold its whole body.
 func (in *input) keep() {
 	in.sess.mu.Lock()
 	defer in.sess.mu.Unlock()
@@ -203,7 +203,7 @@ func (in *input) keep() {
 	}
 }
 
-// read decodes the messages. What the session's previous request had in common is taken over.
+// read decodes the messages, reusing those shared with the session's previous request.
 func (in *input) read() {
 	in.once.Do(func() {
 		s := in.sess
@@ -222,7 +222,7 @@ func (in *input) read() {
 		})
 		in.msgs = msgs[:len(msgs):len(msgs)]
 		messages := in.messages
-		in.messages = nil // it would hold the whole body as long as the request is remembered
+		in.messages = nil // it would hold the whole body as long as the request exists
 		if err != nil {
 			in.fault = err.Error()
 			return

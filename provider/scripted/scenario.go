@@ -11,7 +11,7 @@ import (
 	"centurion"
 )
 
-// Scenario is a script read from a file. It is not changed by being used; several models may share one.
+// Scenario is a script read from a file. Using it does not change it; several models may share one.
 type Scenario struct {
 	name    string
 	models  []string
@@ -28,10 +28,10 @@ type rule struct {
 	name     string
 	line     int
 	matchers []matcher
-	times    int64 // 0: as often as it matches
+	times    int64 // 0: unlimited
 	last     bool  // a default rule
 
-	answer    Answer // what needs no template
+	answer    Answer // the part without templates
 	say       text
 	reasoning text
 	raw       text
@@ -44,17 +44,17 @@ type matcher struct {
 	holds func(*Request) bool
 }
 
-// scriptedCall is a tool call whose arguments may hold templates.
+// scriptedCall is a tool call whose arguments may contain templates.
 type scriptedCall struct {
 	name string
 	args text
-	tree any // arguments as data, if any text in them is a template; then args is not used
+	tree any // arguments as data, if any text in them is a template; then args is unused
 }
 
-// text is a text that may be a template.
+// text is a text, possibly a template.
 type text struct {
 	plain string
-	tmpl  *template.Template // nil: plain is all
+	tmpl  *template.Template // nil: plain is everything
 }
 
 // run is a scenario in use.
@@ -80,7 +80,7 @@ func (s *run) answer(r Request) (Answer, error) {
 	return Answer{}, scenarioError(s.explain(&r), "")
 }
 
-// take uses a rule once, if it is not used up.
+// take uses a rule once, unless it is used up.
 func (s *run) take(i int) bool {
 	limit := s.rules[i].times
 	for {
@@ -131,7 +131,7 @@ func (r *rule) mismatch(req *Request) string {
 	return ""
 }
 
-// fill makes the answer to a request.
+// fill builds the answer to a request.
 func (r *rule) fill(req Request) (Answer, error) {
 	a := r.answer
 	f := filler{req: req}
@@ -148,14 +148,14 @@ func (r *rule) fill(req Request) (Answer, error) {
 	return a, f.err
 }
 
-// filler fills templates in from a request. Its first error stays.
+// filler fills in templates from a request. It keeps its first error.
 type filler struct {
 	req  Request
 	data *templateData
 	err  error
 }
 
-// templateData is what a template sees.
+// templateData is the data of a template.
 type templateData struct {
 	Session, Parent, Agent, Model, First, Last string
 	Nth, Turn, Step                            int
@@ -221,7 +221,7 @@ func (f *filler) tree(v any) any {
 	return v
 }
 
-// newText parses a text, which is a template if it contains {{.
+// newText parses a text; it is a template if it contains {{.
 func newText(s string) (text, error) {
 	if !strings.Contains(s, "{{") {
 		return text{plain: s}, nil

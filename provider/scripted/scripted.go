@@ -1,19 +1,17 @@
-// Package scripted is a model whose answers are written down. It serves the OpenAI wire (chat completions, streaming
-// and not, and the list of models; responses, streaming) and Anthropic's (messages, streaming) as an http.Handler, on loopback, or
-// in memory to a client of its own, and it can
-// delay, fail, cut and stall. The demonstration, tests and benchmarks use it alike.
+// Package scripted is a model with predefined answers. It serves OpenAI's APIs (chat completions, streaming or not, the model list, and
+// responses, streaming) and Anthropic's (messages, streaming) as an http.Handler, on loopback, or in memory to its own client, and it
+// can delay, fail, cut and stall. The demonstration, tests and benchmarks all use it.
 //
-// What it answers comes from a [Scenario], a small YAML file, or from a Go function. Like a strict provider it checks
-// every request and answers a faulty one with status 400; [Model.Violations] lists what it found, so that a test sees also
-// what a recovery has hidden. It checks what providers document, and that a session goes on from what it has told: the same
-// system prompt, the same tools, and a history that only grows. It knows the wire and, of this program's own client, three
-// marks: the status at the very end, which changes; the summary that a compaction puts in the place of older
-// messages; and the words that mark a person's.
+// Its answers come from a [Scenario], a small YAML file, or from a Go function. Like a strict provider it checks every request and
+// answers a faulty one with status 400; [Model.Violations] lists the faults, so that a test also sees those hidden by a recovery. It
+// checks what providers document, and that a session continues what it has sent: the same system prompt, the same tools, and a history
+// that only grows. It knows the wire format and three marks of this program's own client: the status at the very end, which changes;
+// the summary with which a compaction replaces older messages; and the words that mark a person's.
 //
 // # Scenarios
 //
-// Rules are tried in order for each request; the first that matches and is not used up answers. Default rules come last.
-// A request that no rule matches is answered with status 500 and with why each rule did not match.
+// Rules are tried in order for each request; the first one that matches and is not used up answers. Default rules come last. If no rule
+// matches, the answer is status 500 with the reason for each rule.
 //
 //	models: [scripted]     # others are answered with 404; without this key every name is accepted
 //	key: sk-test           # requests without this key are answered with 401
@@ -37,8 +35,7 @@
 //	  - default: true
 //	    say: Done.
 //
-// All matchers of a rule must hold. Texts are substrings, or regular expressions between slashes; a list of texts must
-// all be found.
+// All matchers of a rule must match. Texts are substrings, or regular expressions between slashes; every text of a list must be found.
 //
 //	session      the n-th session seen, counted from 1, or the exact value of x-session-id
 //	root         true: no x-parent-session-id; false: with one
@@ -54,15 +51,14 @@
 //	model        the exact name
 //	times        how often this rule may answer
 //
-// An answer is say, reasoning and calls; or an error (with stream: true it comes in the middle of a stream); or raw, a
-// body sent as it is. delay adds to the latency, stall is a silence after the first chunk, finish replaces the finish
-// reason. cut: true ends the stream half way, cut: late before its finish reason, cut: reset half way and with the
-// connection. Without usage the tokens are estimated from the bytes, four each, and the prefix that a request shares
-// with the session's previous one counts as cached.
+// An answer is say, reasoning and calls; or an error (with stream: true in the middle of a stream); or raw, a literal body. delay adds
+// to the latency, stall is a silence after the first chunk, finish replaces the finish reason. cut: true ends the stream half way, cut:
+// late before its finish reason, cut: reset half way by breaking the connection. Without usage the tokens are estimated from the bytes,
+// four each, and the prefix shared with the session's previous request counts as cached.
 //
-// Texts and arguments are templates (text/template) if they contain {{: {{.Session}}, {{.Parent}}, {{.Nth}}, {{.Turn}},
-// {{.Step}}, {{.Agent}}, {{.Model}}, {{.First}}, {{.Last}}, and {{find `regexp`}}, which searches the newest message
-// first and gives the first group, or the whole match without one. Nothing found is an error of the scenario.
+// Texts and arguments are templates (text/template) if they contain {{: {{.Session}}, {{.Parent}}, {{.Nth}}, {{.Turn}}, {{.Step}},
+// {{.Agent}}, {{.Model}}, {{.First}}, {{.Last}}, and {{find `regexp`}}, which searches the newest message first and returns the first
+// group, or the whole match without one. Finding nothing is an error of the scenario.
 package scripted
 
 import (
@@ -85,22 +81,21 @@ import (
 // URL is the base URL for a [Model.Client]; the host's name means nothing.
 const URL = "http://scripted.invalid/v1"
 
-// DefaultChunk is how many characters a chunk holds.
+// DefaultChunk is the number of characters per chunk.
 const DefaultChunk = 12
 
-// Config says what a model answers. Exactly one of Scenario and Func is needed. What is set here goes before what the
-// scenario says.
+// Config says what a model answers. Exactly one of Scenario and Func is needed. These settings override the scenario's.
 type Config struct {
 	Scenario *Scenario
-	Func     func(Request) Answer // called for several sessions at once
+	Func     func(Request) Answer // called concurrently for several sessions
 
-	Models  []string      // the known models; none means every name is accepted
-	Key     string        // the key that requests must have; empty: any
+	Models  []string      // the known models; with none, every name is accepted
+	Key     string        // required in requests; empty: none
 	Latency time.Duration // before the first byte of every answer
 	Pace    time.Duration // between two chunks; negative: none
-	Chunk   int           // characters a chunk; 0: DefaultChunk; negative: everything in one
-	Rewinds bool          // a session may go back to an earlier point of its history and on from there
-	NoCheck bool          // for benchmarks: requests are not checked, and what Requests returns has figures only
+	Chunk   int           // characters per chunk; 0: DefaultChunk; negative: everything in one
+	Rewinds bool          // sessions may go back to an earlier point of their history and continue from there
+	NoCheck bool          // for benchmarks: requests are not checked, and Requests returns only figures
 }
 
 // Answer is one answer. The zero Answer is an empty text.
@@ -114,21 +109,21 @@ type Answer struct {
 	Error     *Error // instead of everything above, or in its middle
 	Raw       string // the whole body, instead of everything above; with Content-Type text/event-stream for a stream
 
-	Delay time.Duration // beside the latency
+	Delay time.Duration // in addition to the latency
 	Pace  time.Duration // instead of the model's; negative: none
 	Chunk int           // instead of the model's; negative: everything in one
 	Stall time.Duration // silence after the first chunk
 	Cut   Cut
 }
 
-// Call is a tool call in an answer. Arguments is sent as it is; empty means {}. An empty ID is given a unique one.
+// Call is a tool call in an answer. Arguments is sent unchanged; empty means {}. An empty ID is replaced with a unique one.
 type Call struct {
 	ID        string
 	Name      string
 	Arguments string
 }
 
-// Usage counts tokens as the wire does: Input includes Cached, and Output includes Reasoning.
+// Usage counts tokens as in the API: Input includes Cached, and Output includes Reasoning.
 type Usage struct {
 	Input, Output, Cached, Reasoning int
 }
@@ -137,22 +132,22 @@ type Usage struct {
 type Error struct {
 	Status     int // 0: 500
 	Message    string
-	Type, Code string        // empty: what OpenAI says for the status
+	Type, Code string        // empty: OpenAI's for the status
 	RetryAfter time.Duration // sent in seconds, rounded up
 	Stream     bool          // status 200 and half an answer first
 }
 
-// Cut is how an answer breaks off.
+// Cut is how an answer is cut off.
 type Cut string
 
-// The ways in which an answer breaks off.
+// The ways to cut off an answer.
 const (
 	CutHalf  Cut = "half"  // the stream ends properly half way through the answer
 	CutLate  Cut = "late"  // the stream ends properly after the whole answer, without a finish reason
 	CutReset Cut = "reset" // the connection breaks half way
 )
 
-// Violation is something wrong with a request, or a request that the script has no answer for.
+// Violation is a faulty request, or one that the script has no answer for.
 type Violation struct {
 	Number  int // of the request
 	Session string
@@ -160,7 +155,7 @@ type Violation struct {
 	Message string
 }
 
-// Model is a scripted model. Under testing/synctest it must be made inside the bubble.
+// Model is a scripted model. With testing/synctest it must be created inside the bubble.
 type Model struct {
 	cfg    Config
 	script func(Request) (Answer, error)
@@ -183,10 +178,10 @@ type Model struct {
 	sessions   map[string]*session
 	requests   []Request
 	violations []Violation
-	thoughts   map[string]string // the signature of the thinking that a call was made with, by the call's id
+	thoughts   map[string]string // the signature of a call's thinking, by call id
 }
 
-// New makes a model. It starts nothing.
+// New returns a model. It starts nothing.
 func New(c Config) *Model {
 	m := &Model{done: make(chan struct{}), sessions: map[string]*session{}}
 	if s := c.Scenario; s != nil {
@@ -209,11 +204,11 @@ func New(c Config) *Model {
 	return m
 }
 
-// AllowRewinds lets sessions go back to an earlier point of their history from now on: whoever goes on with a copy of a
-// program's state does not know what that program has asked since.
+// AllowRewinds lets sessions go back to an earlier point of their history from now on: a program that continues from a copy of
+// another's state does not know the later requests.
 func (m *Model) AllowRewinds() { m.rewinds.Store(true) }
 
-// Func makes a model that answers with f, which may be called for several sessions at once.
+// Func returns a model that answers with f, which is called concurrently for several sessions.
 func Func(f func(Request) Answer) *Model { return New(Config{Func: f}) }
 
 // Serve serves the model on a free port of 127.0.0.1 until Close, and returns the base URL for clients.
@@ -229,8 +224,8 @@ func (m *Model) Serve() (string, error) {
 	return "http://" + l.Addr().String() + "/v1", nil
 }
 
-// Client returns a client that reaches the model in memory, whatever host it asks for; [URL] is its base URL. Close ends
-// its connections.
+// Client returns a client that reaches the model in memory, whatever the requested host; [URL] is its base URL. Close ends its
+// connections.
 func (m *Model) Client() *http.Client {
 	c := &http.Client{Transport: &http.Transport{DialContext: m.DialContext, DisableCompression: true, MaxIdleConnsPerHost: 1024}}
 	m.mu.Lock()
@@ -302,24 +297,24 @@ func (m *Model) Close() error {
 	return m.group.Wait()
 }
 
-// Requests returns what was asked so far, in the order of arrival, without the requests for the list of models.
+// Requests returns the requests so far, in order of arrival, without those for the model list.
 func (m *Model) Requests() []Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.requests)
 }
 
-// Violations returns what was wrong with requests so far; a test asserts that there is nothing.
+// Violations returns all faults of requests so far; a test asserts that there are none.
 func (m *Model) Violations() []Violation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.violations)
 }
 
-// Peak returns how many requests were answered at the same time at most.
+// Peak returns the maximum number of simultaneous requests.
 func (m *Model) Peak() int { return int(m.peak.Load()) }
 
-// Unused returns the rules of the scenario that have not answered anything, by name.
+// Unused returns the names of the scenario's rules that have not answered anything.
 func (m *Model) Unused() []string {
 	if m.run == nil {
 		return nil
@@ -353,8 +348,8 @@ func (m *Model) leave() {
 	m.handlers.Done()
 }
 
-// wait waits. If the client goes away or the model is closed meanwhile the connection is broken: what has been sent by
-// then must not look like a whole answer.
+// wait waits. If the client disconnects or the model is closed meanwhile, the connection is broken, so that the part sent so far does
+// not look like a whole answer.
 func (m *Model) wait(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return

@@ -15,9 +15,9 @@ import (
 	"centurion/guard"
 )
 
-const maxBody = 256 << 20 // a conversation is never that long; without a limit a faulty client could take all memory
+const maxBody = 256 << 20 // more than any conversation; without a limit a faulty client could use all memory
 
-// ServeHTTP answers chat completions, responses, messages and the list of models, at any path that ends like OpenAI's or Anthropic's.
+// ServeHTTP serves chat completions, responses, messages and the model list, at any path that ends like OpenAI's or Anthropic's.
 func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	api := apiOf(r.URL.Path)
 	if !m.enter() {
@@ -136,7 +136,7 @@ func (m *Model) open(r *http.Request, body []byte) (Request, error) {
 	}
 	req.in = in
 	req.Stream = string(in.fields["stream"]) == "true"
-	_ = json.Unmarshal(in.fields["model"], &req.Model) // what is no text is found by the check
+	_ = json.Unmarshal(in.fields["model"], &req.Model) // the check finds other types
 	if req.Session == "" {
 		req.Session = madeUpSession(in.messages)
 	}
@@ -152,7 +152,7 @@ func (m *Model) open(r *http.Request, body []byte) (Request, error) {
 	return req, nil
 }
 
-// madeUpSession names a session whose requests carry no header by how it began.
+// madeUpSession names a session without a header by how it starts.
 func madeUpSession(messages []byte) string {
 	errEnough := errors.New("enough")
 	var first, n = "", 0
@@ -166,7 +166,7 @@ func madeUpSession(messages []byte) string {
 	return "without header: " + first
 }
 
-// record remembers a request and returns its place.
+// record stores a request and returns its index.
 func (m *Model) record(r Request) int {
 	if m.cfg.NoCheck {
 		r.in = nil
@@ -195,7 +195,7 @@ func writeError(w http.ResponseWriter, api api, e Error) {
 	_, _ = w.Write(errorBody(api, e))
 }
 
-// errorBody writes an error as an API has it.
+// errorBody writes an error in an API's form.
 func errorBody(api api, e Error) []byte {
 	if api == apiMessages {
 		return appendMessagesError(nil, e)
@@ -216,7 +216,7 @@ func appendError(b []byte, e Error) []byte {
 	return append(b, "}}"...)
 }
 
-// wireError returns the type and the code that OpenAI gives with a status.
+// wireError returns OpenAI's type and code for a status.
 func wireError(status int) (errorType, code string) {
 	switch {
 	case status == http.StatusUnauthorized:
@@ -285,7 +285,7 @@ func (m *Model) writeWhole(w http.ResponseWriter, r *http.Request, e *encoder) {
 func (m *Model) writeStream(w http.ResponseWriter, r *http.Request, e *encoder) {
 	pace := max(0, cmp.Or(e.a.Pace, m.cfg.Pace))
 	chunks := e.ends[:e.chunks()]
-	first := chunks[min(1, len(chunks)-1)] // the very first chunk names the role only
+	first := chunks[min(1, len(chunks)-1)] // the very first chunk only has the role
 	var stops []int                        // where the stream pauses
 	switch {
 	case pace > 0:

@@ -8,13 +8,12 @@ import (
 	"strings"
 )
 
-// The scanner below finds the borders of JSON values without decoding them, because most of a request is a history that
-// has been read before. It accepts some texts that are no JSON; what it hands out is decoded by encoding/json where the
-// content matters.
+// The scanner below finds the bounds of JSON values without decoding them, because most of a request is history that has been read
+// before. It accepts some invalid JSON; encoding/json decodes its results where the content matters.
 
 var errJSON = errors.New("the body is not a JSON object")
 
-// eachField calls f with every field of the JSON object b, in order. Keys are as written, without their quotes.
+// eachField calls f with every field of the JSON object b, in order. Keys are raw, without their quotes.
 func eachField(b []byte, f func(key string, value []byte)) error {
 	i := space(b, 0)
 	if i >= len(b) || b[i] != '{' {
@@ -51,8 +50,8 @@ func eachField(b []byte, f func(key string, value []byte)) error {
 	}
 }
 
-// eachElement calls f with every element of the JSON array b that begins at or after the offset from, which is 0 or the
-// end of an element, and with the element's end.
+// eachElement calls f with every element of the JSON array b that starts at or after the offset from, which is 0 or the end of an
+// element, and with the element's end.
 func eachElement(b []byte, from int, f func(element []byte, end int) error) error {
 	i := from
 	if from == 0 {
@@ -152,7 +151,7 @@ func quoted(b []byte, i int) (end int, ok bool) {
 		i += n
 		escapes := 0
 		for b[i-1-escapes] == '\\' {
-			escapes++ // ends at the opening quote at the latest
+			escapes++ // stops at the opening quote at the latest
 		}
 		i++
 		if escapes%2 == 0 {
@@ -161,7 +160,7 @@ func quoted(b []byte, i int) (end int, ok bool) {
 	}
 }
 
-// commonPrefix returns how many bytes a and b have in common at their start.
+// commonPrefix returns the length of the common prefix of a and b.
 func commonPrefix(a, b []byte) int {
 	n := min(len(a), len(b))
 	if bytes.Equal(a[:n], b[:n]) {
@@ -188,7 +187,7 @@ type Message struct {
 	CallID    string // of a tool
 	Files     []File // of a user or a tool
 
-	fault string // what is wrong with it by itself
+	fault string // its fault on its own
 }
 
 type wireMessage struct {
@@ -207,7 +206,7 @@ type wireMessage struct {
 	} `json:"tool_calls"`
 }
 
-// readMessage decodes one message and says what is wrong with it by itself.
+// readMessage decodes one message and checks it on its own.
 func readMessage(b []byte) Message {
 	var w wireMessage
 	if err := json.Unmarshal(b, &w); err != nil {
@@ -260,7 +259,7 @@ func readMessage(b []byte) Message {
 	return m
 }
 
-// readContent returns a content's text and files, whether there is a content, and what is wrong with it.
+// readContent returns a content's text and files, whether there is any content, and its fault.
 func readContent(role string, b json.RawMessage) (text string, files []File, present bool, fault string) {
 	switch {
 	case len(b) == 0 || string(b) == "null":
