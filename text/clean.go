@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// maxMarks is how many combining marks one letter keeps: no script needs more, and a column of fifty writes over the lines above.
+	// maxMarks is how many combining marks a letter keeps: no script needs more, and a stack of fifty would cover the lines above.
 	maxMarks = 4
 	// tabWidth is how many spaces replace a tab, whose own width would depend on its column.
 	tabWidth = 4
-	// maxSequence is how many bytes a terminal's escape sequence may have. What is longer is no sequence, or is never ended.
+	// maxSequence is the maximum length of a terminal's escape sequence, in bytes. Anything longer is not one, or never ends.
 	maxSequence = 4096
-	// zeroWidthJoiner holds the emoji of a family together: harmless in prose, not in a command.
+	// zeroWidthJoiner joins the emoji of a family: harmless in prose, not in a command.
 	zeroWidthJoiner = 0x200d
 )
 
-// Clean returns s as one line that is safe to show: escape sequences of a terminal are removed, line breaks and tabs become
-// spaces, and control characters, overrides of the writing direction and characters that nobody sees are dropped. It is idempotent.
+// Clean returns s as one line that is safe to show: terminal escape sequences are removed, line breaks and tabs become spaces, and
+// control characters, text direction overrides and invisible characters are dropped. It is idempotent.
 func Clean(s string) string { return strings.Join(strings.Fields(CleanText(s)), " ") }
 
-// Printable is [Clean] for what another program shows: what is unknown to this one is dropped, too.
+// Printable is [Clean] for text shown by other programs: it also drops characters unknown to this one.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {
@@ -34,7 +34,7 @@ func Printable(s string) string {
 	}, Clean(s))
 }
 
-// CleanLines returns s as lines that are safe to show, with the indentation kept and without empty lines at the end.
+// CleanLines returns s as lines that are safe to show, keeping indentation and dropping empty lines at the end.
 func CleanLines(s string) []string {
 	lines := strings.Split(CleanText(s), "\n")
 	for i, l := range lines {
@@ -46,7 +46,7 @@ func CleanLines(s string) []string {
 	return lines
 }
 
-// CleanText is [Clean] with line breaks kept, each as a line feed, and the space between words as it is.
+// CleanText is [Clean], but keeps line breaks as line feeds, and spaces as they are.
 func CleanText(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 && r != '\n' || r >= 0x7f }) {
 		return s
@@ -80,8 +80,8 @@ func CleanText(s string) string {
 	return b.String()
 }
 
-// Printed makes what a command printed a text to be stored: valid UTF-8 without escape sequences of a terminal and without
-// control characters but line ends and tabs. A carriage return ends a line, so that a progress bar leaves a line for each state.
+// Printed makes a command's output storable: valid UTF-8 without terminal escape sequences and without control characters except line
+// ends and tabs. A carriage return ends a line, so that a progress bar leaves one line per state.
 func Printed(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	var b strings.Builder
@@ -105,12 +105,11 @@ func Printed(s string) string {
 	return b.String()
 }
 
-// EscapeWords is [Escape] for what is only read and not allowed, such as an agent's question: a run of white space is a space.
+// EscapeWords is [Escape] for text that is only read, not allowed, such as an agent's question: it collapses white space.
 func EscapeWords(s string) string { return Escape(strings.Join(strings.Fields(s), " ")) }
 
-// Escape returns s as one line in which everything that a terminal would obey or not show is visible: "\x1b" for an
-// escape, "\n" for a line break, "\u202e" for an override of the writing direction. What a person is asked to allow is
-// shown this way, so that nothing of it is hidden.
+// Escape returns s as one line with everything visible that a terminal would obey or hide: "\x1b" for an escape, "\n" for a line break,
+// "\u202e" for a text direction override. Text that a person is asked to allow is shown this way, so that nothing is hidden.
 func Escape(s string) string {
 	var b strings.Builder
 	marks := 0
@@ -147,8 +146,8 @@ func countMarks(n int, r rune) int {
 	return 0
 }
 
-// Unsafe reports whether r is a control character, a line break that only some programs obey, or a character that is not seen:
-// one that turns the writing direction around, a filler, or one of private use.
+// Unsafe reports whether r is a control character, a line break that only some programs obey, or an invisible character: a text
+// direction override, a filler, or one for private use.
 func Unsafe(r rune) bool {
 	switch {
 	case r < 0x7f:
@@ -161,8 +160,8 @@ func Unsafe(r rune) bool {
 	return r >= 0xe0000 && r <= 0xe0fff || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs)
 }
 
-// sequence returns the length of the terminal's escape sequence that s begins with, and 0 if there is none. A command string without
-// an end is only its introducer, so that it cannot swallow the rest of the text.
+// sequence returns the length of the terminal escape sequence at the start of s, or 0. An unterminated command string counts only as
+// its introducer, so that it cannot swallow the rest of the text.
 func sequence(s string) int {
 	switch r, size := utf8.DecodeRuneInString(s); {
 	case r == ansi.ESC:
@@ -179,8 +178,8 @@ func sequence(s string) int {
 	return n
 }
 
-// commandString returns where the command string ends whose text begins at n. It has its own end, not the decoder's: that takes
-// any byte 0x9c for one, and many letters have such a byte.
+// commandString returns the end of the command string whose text begins at n. It does not use the decoder, which takes any byte 0x9c
+// for the end, and many letters contain such a byte.
 func commandString(s string, n int) int {
 	for i := n; i < len(s); i++ {
 		switch rest := s[i:]; {

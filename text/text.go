@@ -1,7 +1,7 @@
-// Package text owns how what people and models read is written: amounts of money, durations and large numbers, and what is taken
-// out of or marked in text that a model, a command or a repository wrote before somebody sees it. It knows the nouns of the
-// root and nothing else. Counts with their nouns, sizes and shortening are in the root, whose own messages need them:
-// [centurion.Count], [centurion.Bytes] and [centurion.Clip].
+// Package text owns how things are written for people and models: amounts of money, durations and large numbers, and what is removed
+// from or marked in text of a model, a command or a repository before it is shown. It knows only the types of the root package. Counts
+// with nouns, sizes and shortening are in the root, whose own messages need them: [centurion.Count], [centurion.Bytes] and
+// [centurion.Clip].
 package text
 
 import (
@@ -14,7 +14,7 @@ import (
 	"centurion"
 )
 
-// Cost writes what something has cost, and "$?" where an answer came from a model without a known price.
+// Cost formats a cost, or "$?" if it includes a model without a known price.
 func Cost(u centurion.Usage) string {
 	if u.Unpriced {
 		return "$?"
@@ -22,7 +22,7 @@ func Cost(u centurion.Usage) string {
 	return USD(u.USD)
 }
 
-// USD writes an amount of dollars: in cents from one dollar on, and below that with up to two more digits where they say something.
+// USD formats an amount of dollars: in cents from one dollar up, below that with up to two more significant digits.
 func USD(v float64) string {
 	s := strconv.FormatFloat(v, 'f', 2, 64)
 	if v > 0 && v < 1 {
@@ -33,7 +33,7 @@ func USD(v float64) string {
 	return "$" + s
 }
 
-// Tokens writes a large number in at most five characters: 950, 12.3k, 4.1M.
+// Tokens formats a large number in at most five characters: 950, 12.3k, 4.1M.
 func Tokens(n int64) string {
 	short := func(f float64) string { return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") }
 	switch {
@@ -49,7 +49,7 @@ func Tokens(n int64) string {
 	return strconv.FormatInt((n+500_000)/1_000_000, 10) + "M"
 }
 
-// Limit writes so much of one of a mission's limits by the limit's name, such as max_cost: in USD, milliseconds or a number.
+// Limit formats a value of a mission's limit by the limit's name, such as max_cost: in USD, milliseconds or a number.
 func Limit(name string, v float64) string {
 	switch name {
 	case "max_cost":
@@ -60,10 +60,10 @@ func Limit(name string, v float64) string {
 	return Tokens(int64(v))
 }
 
-// Millis is a duration in milliseconds, as the journal has it.
+// Millis converts the journal's milliseconds to a duration.
 func Millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
 
-// Span writes a duration in whole seconds with its two largest units: 0s, 59s, 1m02s, 2h05m, 3d04h.
+// Span formats a duration in whole seconds with its two largest units: 0s, 59s, 1m02s, 2h05m, 3d04h.
 func Span(d time.Duration) string {
 	s := max(0, int64(d/time.Second))
 	switch {
@@ -77,7 +77,7 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%dd%02dh", s/86400, s%86400/3600)
 }
 
-// Took is [Span] for what does not count up: tenths of a second below ten of them, milliseconds below one, and no zeros: 5m, 2h.
+// Took is [Span] for final durations: tenths of a second below ten seconds, milliseconds below one, and no zeros: 5m, 2h.
 func Took(d time.Duration) string {
 	switch {
 	case 0 < d && d < time.Second:

@@ -6,10 +6,10 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Width returns how many cells of a terminal s takes.
+// Width returns the width of s in terminal cells.
 func Width(s string) int { return ansi.StringWidth(s) }
 
-// Fit returns s in at most w cells, with an ellipsis if something had to go.
+// Fit returns s in at most w cells, ending in an ellipsis if it was cut.
 func Fit(s string, w int) string {
 	if w <= 0 {
 		return ""
@@ -23,7 +23,7 @@ func Pad(s string, w int) string {
 	return s + strings.Repeat(" ", max(0, w-Width(s)))
 }
 
-// PadLeft is [Pad] with the text at the right.
+// PadLeft is [Pad] with the text on the right.
 func PadLeft(s string, w int) string {
 	s = Fit(s, w)
 	return strings.Repeat(" ", max(0, w-Width(s))) + s
@@ -53,7 +53,7 @@ func WrapExact(s string, w int) []string {
 	return strings.Split(ansi.Hardwrap(s, max(1, w), true), "\n")
 }
 
-// Cut returns the first n characters of s, the last of them an ellipsis if something had to go.
+// Cut returns the first n characters of s, the last an ellipsis if it was cut.
 func Cut(s string, n int) string {
 	if r := []rune(s); len(r) > n {
 		return string(r[:n-1]) + "…"
