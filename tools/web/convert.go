@@ -21,11 +21,11 @@ import (
 	"centurion/guard"
 )
 
-// maxTitle is how much of a page's title is kept, in bytes.
+// maxTitle is how many bytes of a page's title are kept.
 const maxTitle = 200
 
-// Markdown turns a page of HTML into Markdown, with links made absolute by its address. What a reader of the page does not
-// see, as scripts, forms' hidden fields and images within the page's own text, is left out.
+// Markdown converts a page of HTML to Markdown and makes its links absolute. It leaves out what readers do not see, such as scripts and
+// hidden form fields, and images embedded in the page itself.
 func Markdown(ctx context.Context, page string, at *url.URL) (title, text string, err error) {
 	err = guard.Call("convert page", func() error {
 		doc, err := html.Parse(strings.NewReader(page))
@@ -50,11 +50,11 @@ func Markdown(ctx context.Context, page string, at *url.URL) (title, text string
 	return title, text, nil
 }
 
-// cleaner takes out of a page what is not shown.
+// cleaner removes everything from a page that is not shown.
 type cleaner struct {
 	at    *url.URL
 	title string
-	depth int // of elements around that indent
+	depth int // of surrounding indenting elements
 }
 
 // unseen are elements without text for a reader.
@@ -88,7 +88,7 @@ func (c *cleaner) node(n *html.Node) {
 	for i, a := range n.Attr {
 		switch {
 		case a.Key == "rowspan", a.Key == "colspan":
-			n.Attr[i].Val = "1" // the converter makes as many cells as this says, and it can say anything
+			n.Attr[i].Val = "1" // the converter makes this many cells, and it could be any number
 		case a.Key == "href" && n.Data == "base":
 			if u, err := c.at.Parse(a.Val); err == nil {
 				c.at = u
@@ -99,18 +99,17 @@ func (c *cleaner) node(n *html.Node) {
 	}
 }
 
-// maxDepth is how many lists, items and quotations within each other keep their form: each writes something in front of
-// every line in it.
+// maxDepth limits nested lists, items and quotations that keep their form: each adds something to the start of every line in it.
 const maxDepth = 12
 
 func indents(n *html.Node) bool {
 	return n.Type == html.ElementNode && (n.Data == "blockquote" || n.Data == "ul" || n.Data == "ol" || n.Data == "li")
 }
 
-// maxCells is the largest table that stays one. The converter makes all its rows as long as the longest.
+// maxCells is the largest table that remains one. The converter pads all its rows to the longest.
 const maxCells = 50_000
 
-// cells is how many cells a table has when all its rows are as long as the longest; those of tables in it count.
+// cells returns the size of a table with all rows padded to the longest, including nested tables.
 func cells(n *html.Node) int {
 	rows, most := 0, 0
 	for d := range n.Descendants() {
@@ -127,7 +126,7 @@ func cells(n *html.Node) int {
 	return rows * most
 }
 
-// flatten makes paragraphs of a table's rows.
+// flatten turns a table's rows into paragraphs.
 func flatten(n *html.Node) {
 	n.Data, n.DataAtom = "div", atom.Div
 	for d := range n.Descendants() {
@@ -140,7 +139,7 @@ func flatten(n *html.Node) {
 	}
 }
 
-// absolute makes a link that can be fetched, or "" of one that leads nowhere.
+// absolute returns a fetchable link, or "" if it leads nowhere.
 func (c *cleaner) absolute(link string) string {
 	u, err := c.at.Parse(strings.TrimSpace(link))
 	if err != nil {
@@ -153,7 +152,7 @@ func (c *cleaner) absolute(link string) string {
 	return "" // data:, javascript:
 }
 
-// hidden reports whether an element says that it is not shown.
+// hidden reports whether an element is marked as hidden.
 func hidden(n *html.Node) bool {
 	for _, a := range n.Attr {
 		switch a.Key {
@@ -169,7 +168,7 @@ func hidden(n *html.Node) bool {
 	return false
 }
 
-// utf16Text reads text that begins with a byte order mark.
+// utf16Text decodes text that starts with a byte order mark.
 func utf16Text(b []byte) string {
 	var order binary.ByteOrder = binary.LittleEndian
 	if b[0] == 0xfe {

@@ -16,13 +16,13 @@ import (
 	"centurion/workspace"
 )
 
-// Where fetched pages are kept, relative to the project.
+// The place of fetched pages, relative to the project.
 const (
 	DocsDirectory = workspace.DocsPath
 	DocsMetadata  = workspace.DocsMetadataPath
 )
 
-// Limits of what is kept.
+// Limits of the stored pages.
 const (
 	DefaultTTL = 24 * time.Hour
 	MaxTTL     = 30 * 24 * time.Hour
@@ -31,37 +31,37 @@ const (
 	maxIndex   = 1 << 20  // bytes of _metadata.json
 )
 
-// Doc is a page that is kept.
+// Doc is a stored page.
 type Doc struct {
-	URL     string    `json:"url"` // the one that was asked for
+	URL     string    `json:"url"` // the requested one
 	Final   string    `json:"final,omitempty"`
 	Title   string    `json:"title"`
 	Type    string    `json:"type"`
-	File    string    `json:"file"` // its name in DocsDirectory
+	File    string    `json:"file"` // name in DocsDirectory
 	Fetched time.Time `json:"fetched"`
 	Expires time.Time `json:"expires"`
 	SHA256  string    `json:"sha256"` // of the file
 	Bytes   int       `json:"bytes"`  // of the file
 }
 
-// Path is where the page's text stands, relative to the project.
+// Path returns the path of the page's text, relative to the project.
 func (d Doc) Path() string { return DocsDirectory + "/" + d.File }
 
-// Expired reports whether it must be fetched again. A time that this program cannot have written counts as over.
+// Expired reports whether it must be fetched again. A time that this program cannot have written counts as expired.
 func (d Doc) Expired() bool {
 	now := time.Now()
 	return !now.Before(d.Expires) || d.Fetched.After(now.Add(time.Minute)) || d.Expires.Sub(d.Fetched) > MaxTTL
 }
 
-// Docs keeps pages in a project. One value serves a whole host; a second process that writes at the same moment may make a
-// page of the first be fetched again, and nothing worse.
+// Docs stores pages in a project. One value serves a whole host; a second process that writes at the same time can at worst cause a
+// page to be fetched again.
 type Docs struct {
 	ws  *workspace.Workspace
 	ttl time.Duration
 	mu  sync.Mutex // protects the files
 }
 
-// NewDocs returns the store of a project's pages. A page is kept for ttl; 0 means DefaultTTL, and MaxTTL is the most.
+// NewDocs returns the store of a project's pages. Pages are kept for ttl, at most MaxTTL; 0 means DefaultTTL.
 func NewDocs(ws *workspace.Workspace, ttl time.Duration) *Docs {
 	if ttl <= 0 {
 		ttl = DefaultTTL
@@ -69,8 +69,8 @@ func NewDocs(ws *workspace.Workspace, ttl time.Duration) *Docs {
 	return &Docs{ws: ws, ttl: min(ttl, MaxTTL)}
 }
 
-// Put keeps a page under the URL that was asked for, in place of an earlier one, and drops the oldest beyond the limits.
-// Its file's name is made by this program alone: nothing of the URL leads out of the directory.
+// Put stores a page under the requested URL, replacing an earlier one, and drops the oldest beyond the limits. The file name is
+// generated, so that no URL leads out of the directory.
 func (d *Docs) Put(asked *url.URL, p Page) (Doc, error) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	doc := Doc{URL: asked.String(), Title: p.Title, Type: p.Type, File: fileName(asked, p.Type), Fetched: now, Expires: now.Add(d.ttl),
@@ -87,7 +87,7 @@ func (d *Docs) Put(asked *url.URL, p Page) (Doc, error) {
 	all = slices.DeleteFunc(all, func(o Doc) bool { return o.URL == doc.URL || o.File == doc.File })
 	all = append(all, doc)
 	keep, drop := bounded(all)
-	// The index is first, so that whatever a crash leaves is known: an entry without its file is as good as none.
+	// The index comes first, so that a crash leaves nothing unknown: an entry without its file does not count.
 	if err := d.save(keep); err != nil {
 		return Doc{}, err
 	}
@@ -97,7 +97,7 @@ func (d *Docs) Put(asked *url.URL, p Page) (Doc, error) {
 	return doc, d.remove(drop)
 }
 
-// bounded tells what stays from what has to go, oldest first.
+// bounded splits pages into those to keep and those to drop, oldest first.
 func bounded(all []Doc) (keep, drop []Doc) {
 	slices.SortStableFunc(all, func(a, b Doc) int { return a.Fetched.Compare(b.Fetched) })
 	total := 0
@@ -111,8 +111,8 @@ func bounded(all []Doc) (keep, drop []Doc) {
 	return all, drop
 }
 
-// Get returns the page that is kept for a URL and its text. The error has centurion.KindNotFound if there is none, if it
-// has expired, or if its file is not what was fetched.
+// Get returns the stored page of a URL and its text. The error has centurion.KindNotFound if there is none, if it has expired, or if
+// its file differs from what was fetched.
 func (d *Docs) Get(asked *url.URL) (Doc, string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -138,7 +138,7 @@ func none(format string, args ...any) error {
 	return &centurion.Error{Op: "cache", Kind: centurion.KindNotFound, Msg: fmt.Sprintf(format, args...), Hint: "fetch it with webfetch"}
 }
 
-// List returns what is kept, the newest first, expired pages too.
+// List returns the stored pages, newest first, including expired ones.
 func (d *Docs) List() ([]Doc, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -147,7 +147,7 @@ func (d *Docs) List() ([]Doc, error) {
 	return all, err
 }
 
-// Clear removes the pages that which chooses, and returns how many there were.
+// Clear removes the pages selected by which, and returns their number.
 func (d *Docs) Clear(which func(Doc) bool) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -169,12 +169,12 @@ func (d *Docs) Clear(which func(Doc) bool) (int, error) {
 	return len(drop), errors.Join(d.remove(drop), d.save(keep))
 }
 
-// index is what stands in DocsMetadata.
+// index is the content of DocsMetadata.
 type index struct {
 	Docs []Doc `json:"docs"`
 }
 
-// load reads the index, oldest first. One that cannot be read as such is as good as none: it is a cache.
+// load reads the index, oldest first. An unreadable one counts as empty: it is a cache.
 func (d *Docs) load() ([]Doc, error) {
 	b, _, err := d.ws.ReadFile(DocsMetadata, maxIndex)
 	switch centurion.KindOf(err) {
@@ -209,7 +209,7 @@ func (d *Docs) remove(docs []Doc) error {
 	return errors.Join(errs...)
 }
 
-// fileName makes a name that a person recognizes and no two URLs share: go.dev-doc-effective_go-1f0e3dad.md.
+// fileName returns a recognizable name that no two URLs share: go.dev-doc-effective_go-1f0e3dad.md.
 func fileName(u *url.URL, kind string) string {
 	var s strings.Builder
 	for _, r := range u.Hostname() + u.Path {
@@ -239,7 +239,7 @@ func fileName(u *url.URL, kind string) string {
 	return fmt.Sprintf("%s-%016x%s", strings.Trim(s.String(), "-."), h.Sum64(), ext)
 }
 
-// safeName reports whether a name is one that fileName can have made: it lies in the directory and is no other file of it.
+// safeName reports whether fileName can have made a name: it is inside the directory and no other file of it.
 func safeName(name string) bool {
 	stem, ext := strings.TrimSuffix(name, path.Ext(name)), path.Ext(name)
 	if ext != ".md" && ext != ".txt" && ext != ".json" || len(name) > 100 {

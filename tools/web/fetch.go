@@ -23,14 +23,14 @@ import (
 type Page struct {
 	URL   string // the last one, after redirects
 	Title string
-	Type  string // the media type it was sent as
-	Text  string // Markdown if it was HTML, else as it was sent, in UTF-8
-	Size  int64  // bytes as they came, after decompression
+	Type  string // the media type sent by the server
+	Text  string // Markdown for HTML, otherwise unchanged, in UTF-8
+	Size  int64  // received bytes, after decompression
 }
 
-// Fetch gets a page. Before every request, the one that a redirect asks for too, check is called with its URL, and an
-// error of check ends the fetch; the time it takes does not count. Errors are centurion.KindPermission (an address that is
-// not public), KindUsage (no text, or more than MaxBody bytes), KindNotFound, KindRateLimit, KindTimeout and KindNetwork.
+// Fetch gets a page. It calls check with the URL before every request, including redirects, and an error of check ends the fetch; the
+// time check takes does not count. Errors are centurion.KindPermission (an address that is not public), KindUsage (not text, or more
+// than MaxBody bytes), KindNotFound, KindRateLimit, KindTimeout and KindNetwork.
 func (c *Client) Fetch(ctx context.Context, u *url.URL, check func(u *url.URL) error) (Page, error) {
 	for range MaxRedirects + 1 {
 		if err := check(u); err != nil {
@@ -49,7 +49,7 @@ func fault(kind centurion.Kind, hint, format string, args ...any) *centurion.Err
 	return &centurion.Error{Op: "fetch", Kind: kind, Msg: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// get makes one request. It returns where it leads if the answer is a redirect.
+// get makes one request. For a redirect it returns the target.
 func (c *Client) get(ctx context.Context, u *url.URL) (Page, *url.URL, error) {
 	limited, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
@@ -87,7 +87,7 @@ func (c *Client) get(ctx context.Context, u *url.URL) (Page, *url.URL, error) {
 	return page, nil, err
 }
 
-// failed gives an error of the network its kind.
+// failed gives a network error its kind.
 func (c *Client) failed(ctx context.Context, u *url.URL, err error) error {
 	if ctx.Err() != nil { // package http passes the cause on, which is not ours to change
 		cause := context.Cause(ctx)
@@ -104,7 +104,7 @@ func (c *Client) failed(ctx context.Context, u *url.URL, err error) error {
 		Hint: "check the address; if it is right, the server or the network cannot be reached now"}
 }
 
-// status is the error of an answer that is no success.
+// status returns the error for an unsuccessful response.
 func status(u *url.URL, resp *http.Response) error {
 	e := fault(centurion.KindNetwork, "try another source", "%s answered %d %s", u, resp.StatusCode, http.StatusText(resp.StatusCode))
 	e.Status = resp.StatusCode
@@ -121,7 +121,7 @@ func status(u *url.URL, resp *http.Response) error {
 	return e
 }
 
-// read takes the answer's body if it is text.
+// read reads the response's body if it is text.
 func read(u *url.URL, resp *http.Response) (Page, error) {
 	kind, params, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if err != nil {
@@ -133,7 +133,7 @@ func read(u *url.URL, resp *http.Response) (Page, error) {
 	if resp.ContentLength > MaxBody {
 		return Page{}, tooLarge(u, fmt.Sprintf("%.1f MB", float64(resp.ContentLength)/(1<<20)))
 	}
-	// Never more than this is held, whatever the header promised and however little was sent compressed.
+	// Never hold more than this, whatever the header says and however well it was compressed.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxBody+1))
 	if err != nil {
 		return Page{}, err
@@ -164,7 +164,7 @@ func tooLarge(u *url.URL, size string) error {
 	return fault(centurion.KindUsage, "look for a smaller page", "%s has %s; at most %s are read", u, size, centurion.Bytes(MaxBody))
 }
 
-// isText reports whether a media type is one of text.
+// isText reports whether a media type is text.
 func isText(kind string) bool {
 	if strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml") || strings.HasSuffix(kind, "+yaml") {
 		return kind != "image/svg+xml" // a drawing, which says little as text
@@ -178,8 +178,8 @@ func isText(kind string) bool {
 
 func isHTML(kind string) bool { return kind == "text/html" || kind == "application/xhtml+xml" }
 
-// decode turns a body into UTF-8, and reports whether it is text at all. Of the charsets that are not Unicode only Latin-1
-// and its Windows form are known; in others, what is not ASCII is lost.
+// decode converts a body to UTF-8, and reports whether it is text at all. The only known non-Unicode charsets are Latin-1 and its
+// Windows form; others lose everything but ASCII.
 func decode(b []byte, charset string) (string, bool) {
 	if rest, ok := bytes.CutPrefix(b, []byte("\xef\xbb\xbf")); ok {
 		b = rest
@@ -208,6 +208,6 @@ func decode(b []byte, charset string) (string, bool) {
 	return strings.ToValidUTF8(string(b), "\uFFFD"), true
 }
 
-// windows1252 are the characters that Windows has where Latin-1 has control codes.
+// windows1252 are the characters of Windows for Latin-1's control codes.
 var windows1252 = [32]rune{'€', 0xfffd, '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', 0xfffd, 'Ž', 0xfffd,
 	0xfffd, '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', 0xfffd, 'ž', 'Ÿ'}

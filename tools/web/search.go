@@ -26,36 +26,36 @@ const (
 	maxCode     = 800     // bytes of a hit's code
 )
 
-// The public addresses of the search engines.
+// The public URLs of the search engines.
 const (
 	braveURL  = "https://api.search.brave.com/res/v1/web/search"
 	tavilyURL = "https://api.tavily.com/search"
 	githubURL = "https://api.github.com/search/code"
 )
 
-// Search says which search engines a person has chosen. What is empty is not used.
+// Search is a person's choice of search engines. Empty fields are not used.
 type Search struct {
-	SearXNG string // the address of a SearXNG instance
+	SearXNG string // the URL of a SearXNG instance
 	Brave   string // a key for the Brave Search API
 	Tavily  string // a key for Tavily
-	GitHub  string // a token for the search in GitHub's code
-	// Endpoints replaces the address of an engine, by its name: brave, tavily, github.
+	GitHub  string // a token for GitHub's code search
+	// Endpoints overrides the URL of an engine by name: brave, tavily, github.
 	Endpoints map[string]string
 }
 
 // Hit is one result.
 type Hit struct{ Title, URL, Snippet string }
 
-// engine is a search engine: it makes the request for a query and reads the answer.
+// engine is a search engine: it builds the request for a query and reads the response.
 type engine struct {
 	name string
 	ask  func(ctx context.Context, query string, n int) (*http.Request, error)
 	read func(answer []byte) ([]Hit, error)
-	show func(snippet string) string // makes a hit's text fit to show; nil means in one line
+	show func(snippet string) string // prepares a hit's text for display; nil means on one line
 	hint string                      // what to do when it refuses
 }
 
-// web and code return the engine that is asked first, and false if none is configured.
+// web returns the first engine to use, and false if none is configured.
 func (s Search) web() (engine, bool) {
 	switch {
 	case s.SearXNG != "":
@@ -73,8 +73,8 @@ func (s Search) code() (engine, bool) {
 	return s.searxng("it"), s.SearXNG != ""
 }
 
-// CanSearch returns nil if there is a search engine, one for code if code is set, and otherwise an error of
-// centurion.KindConfig that says how a person configures one.
+// CanSearch returns nil if there is a search engine, for code if code is set, and otherwise an error of centurion.KindConfig that says
+// how to configure one.
 func (c *Client) CanSearch(code bool) error {
 	if _, ok := c.cfg.Search.code(); code && !ok {
 		return unconfigured("for code ", `"github_token": "ghp_…"} or {"searxng": "http://localhost:8080"}`, "GITHUB_TOKEN and SEARXNG_URL")
@@ -92,9 +92,8 @@ func unconfigured(what, values, names string) error {
 			" in ~/.config/centurion/config.jsonc, or with one of the variables " + names}
 }
 
-// SearchWeb asks the first search engine that is configured: SearXNG, Brave, Tavily. It returns its name and at most n
-// hits, 0 meaning DefaultHits. Errors are those of [Client.CanSearch] and centurion.KindAuth, KindRateLimit, KindUsage,
-// KindTimeout and KindNetwork.
+// SearchWeb asks the first configured search engine: SearXNG, Brave, Tavily. It returns the engine's name and at most n hits, 0 meaning
+// DefaultHits. Errors are those of [Client.CanSearch] and centurion.KindAuth, KindRateLimit, KindUsage, KindTimeout and KindNetwork.
 func (c *Client) SearchWeb(ctx context.Context, query string, n int) (string, []Hit, error) {
 	e, ok := c.cfg.Search.web()
 	if !ok {
@@ -103,8 +102,8 @@ func (c *Client) SearchWeb(ctx context.Context, query string, n int) (string, []
 	return c.run(ctx, e, query, n)
 }
 
-// SearchCode asks the first search engine for code that is configured: GitHub, then SearXNG's category for computing.
-// Otherwise it is as [Client.SearchWeb].
+// SearchCode asks the first configured code search: GitHub, then SearXNG's category for computing. Otherwise it is like
+// [Client.SearchWeb].
 func (c *Client) SearchCode(ctx context.Context, query string, n int) (string, []Hit, error) {
 	e, ok := c.cfg.Search.code()
 	if !ok {
@@ -130,7 +129,7 @@ func (s Search) searxng(category string) engine {
 		read: readResults}
 }
 
-// request is a request with these headers, a name before each value: a GET, or with a body a POST.
+// request returns a request with these headers, given as name, value pairs: a GET, or with a body a POST.
 func request(ctx context.Context, url string, body []byte, headers ...string) (*http.Request, error) {
 	method := http.MethodGet
 	if body != nil {
@@ -143,7 +142,7 @@ func request(ctx context.Context, url string, body []byte, headers ...string) (*
 	return r, err
 }
 
-// readResults reads the form that SearXNG and Tavily share.
+// readResults reads the format shared by SearXNG and Tavily.
 func readResults(answer []byte) ([]Hit, error) {
 	var a struct {
 		Results []struct{ Title, URL, Content string }
@@ -220,7 +219,7 @@ func (s Search) github() engine {
 		}}
 }
 
-// run asks one engine and cleans what it answers.
+// run queries one engine and cleans its results.
 func (c *Client) run(ctx context.Context, e engine, query string, n int) (string, []Hit, error) {
 	n = min(cmp.Or(max(n, 0), DefaultHits), MaxHits)
 	req, err := e.ask(ctx, query, n)
@@ -256,7 +255,7 @@ func (c *Client) run(ctx context.Context, e engine, query string, n int) (string
 	for _, h := range hits {
 		u, err := ParseURL(h.URL)
 		if err != nil || len(out) == n {
-			continue // what cannot be fetched helps nobody
+			continue // useless if it cannot be fetched
 		}
 		out = append(out, Hit{Title: centurion.Clip(oneLine(h.Title), maxTitle), URL: u.String(), Snippet: strings.ToValidUTF8(show(h.Snippet), "\uFFFD")})
 	}
@@ -299,7 +298,7 @@ func oneLine(s string) string {
 	return centurion.Clip(strings.Join(strings.Fields(s), " "), maxSnippet)
 }
 
-// withoutTags makes one line of text out of one with HTML in it.
+// withoutTags turns HTML into one line of text.
 func withoutTags(s string) string {
 	var b strings.Builder
 	z := html.NewTokenizer(strings.NewReader(s))

@@ -1,6 +1,6 @@
-// Package web is the way from a tool to the network: it fetches pages and turns them into Markdown, asks search engines,
-// and keeps what was fetched in the project's .opencode/docs until it expires. It decides which addresses are never
-// dialled; it knows no session, no agent and no permission rule: its caller asks for those.
+// Package web connects tools to the network: it fetches pages and converts them to Markdown, queries search engines, and keeps fetched
+// pages in the project's .opencode/docs until they expire. It decides which addresses are never dialled; it knows no session, no agent
+// and no permission rule, which are up to the caller.
 package web
 
 import (
@@ -20,30 +20,29 @@ import (
 
 // Limits of one fetch.
 const (
-	DefaultTimeout = 30 * time.Second // for one request and its whole answer
-	MaxBody        = 5 << 20          // bytes of an answer, after decompression
+	DefaultTimeout = 30 * time.Second // for one request and its complete response
+	MaxBody        = 5 << 20          // bytes of a response, after decompression
 	MaxRedirects   = 5
-	maxHeader      = 256 << 10 // bytes of an answer's header
+	maxHeader      = 256 << 10 // bytes of a response's header
 )
 
-// Config is what a client is made of. Its zero value fetches public pages, keeps nothing and has no search engine.
+// Config configures a client. The zero value fetches public pages, stores nothing and has no search engine.
 type Config struct {
-	Docs    *Docs         // keeps what is fetched; nil keeps nothing
+	Docs    *Docs         // stores fetched pages; nil stores nothing
 	Search  Search        // the search engines
 	Timeout time.Duration // of one request; 0 means DefaultTimeout
-	// AllowHosts are hosts with their port, "localhost:3000", that may lie in a private network. They are compared with
-	// what the URL says, never with what a name leads to.
+	// AllowHosts are hosts with ports, "localhost:3000", that may be in a private network. They are compared with the URL, never with
+	// the resolved address.
 	AllowHosts []string
-	// Resolve replaces the system's way to find the addresses of a host. What it returns is checked like any other.
+	// Resolve overrides the system's resolver. Its results are checked like any other.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
-// Client fetches and searches. Its methods may be called from several goroutines at once; between two calls it holds no
-// connection and no goroutine.
+// Client fetches and searches. Its methods are safe for concurrent use; between calls it holds no connection and no goroutine.
 type Client struct {
 	cfg    Config
-	pages  *http.Client // public addresses only, no redirects of its own
-	search *http.Client // the search engines that a person has chosen
+	pages  *http.Client // public addresses only, does not follow redirects
+	search *http.Client // the person's search engines
 }
 
 // New returns a client.
@@ -51,7 +50,7 @@ func New(cfg Config) *Client {
 	cfg.Timeout = cmp.Or(cfg.Timeout, DefaultTimeout)
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c := &Client{cfg: cfg}
-	// No proxy: it would look up and dial in place of this program, and nothing could be checked.
+	// No proxy: it would resolve and dial instead of this program, and nothing could be checked.
 	c.pages = &http.Client{CheckRedirect: stay, Transport: &http.Transport{DialContext: c.dial, DisableKeepAlives: true,
 		ForceAttemptHTTP2: true, MaxResponseHeaderBytes: maxHeader}}
 	c.search = &http.Client{CheckRedirect: stay, Timeout: cfg.Timeout, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment,
@@ -59,11 +58,10 @@ func New(cfg Config) *Client {
 	return c
 }
 
-// Docs returns the store of fetched pages, which may be nil.
+// Docs returns the store of fetched pages, possibly nil.
 func (c *Client) Docs() *Docs { return c.cfg.Docs }
 
-// dial connects to a host of a page. The addresses are checked when they are dialled, after every way to write a number or
-// to change what a name leads to has been taken.
+// dial connects to a page's host. Addresses are checked when they are dialled, once numbers are parsed and names resolved.
 func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := &net.Dialer{}
 	if !slices.ContainsFunc(c.cfg.AllowHosts, func(h string) bool { return strings.EqualFold(h, address) }) {
@@ -89,7 +87,7 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	return nil, err
 }
 
-// public refuses an address that is not one of the public network.
+// public refuses an address outside the public network.
 func public(asked, resolved string) error {
 	ap, err := netip.ParseAddrPort(resolved)
 	if err == nil && IsPublic(ap.Addr()) {
@@ -101,11 +99,11 @@ func public(asked, resolved string) error {
 
 var (
 	internet4 = netip.MustParsePrefix("0.0.0.0/0")
-	internet6 = netip.MustParsePrefix("2000::/3") // all that is given out for use in the public network
+	internet6 = netip.MustParsePrefix("2000::/3") // everything assigned for use in the public network
 	nat64     = netip.MustParsePrefix("64:ff9b::/96")
 
-	// special are the blocks of IANA's registries of special-purpose addresses that the methods of netip.Addr do not know,
-	// and the addresses of providers' own machines that lie in the public range.
+	// special are the special-purpose blocks of IANA's registries that the methods of netip.Addr do not know, and the addresses of cloud
+	// providers' own machines in the public range.
 	special = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
 		"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "168.63.129.16/32",
 		"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
@@ -119,8 +117,8 @@ func prefixes(all ...string) []netip.Prefix {
 	return out
 }
 
-// IsPublic reports whether an address is one of a machine in the public network: not this machine, not a private, local,
-// shared, reserved or documentation range, no multicast, and no IPv4 address of these in an IPv6 one.
+// IsPublic reports whether an address is in the public network: not this machine, no private, local, shared, reserved, documentation or
+// multicast range, and no such IPv4 address inside an IPv6 one.
 func IsPublic(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	if nat64.Contains(a) {
@@ -133,8 +131,8 @@ func IsPublic(a netip.Addr) bool {
 	return !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// ParseURL reads an address that a model gives, in the one spelling under which rules and the cache know it: scheme and
-// host in lower case, no default port, no dot segments, no fragment. Errors are centurion.KindUsage.
+// ParseURL parses a model's URL into the canonical spelling used by rules and the cache: lower-case scheme and host, no default port,
+// no dot segments, no fragment. Errors are centurion.KindUsage.
 func ParseURL(raw string) (*url.URL, error) {
 	fail := func(msg, hint string) (*url.URL, error) {
 		return nil, &centurion.Error{Op: "fetch", Kind: centurion.KindUsage, Msg: msg, Hint: hint}
@@ -165,7 +163,7 @@ func ParseURL(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// bare strips the URL from an error of package url or http, which repeats it with what may be secret in it.
+// bare strips the URL, which may hold secrets, from an error of package url or http.
 func bare(err error) error {
 	if ue, ok := err.(*url.Error); ok {
 		return ue.Err
