@@ -10,14 +10,14 @@ import (
 	"centurion/workspace/todo"
 )
 
-// agent is what one of them was acknowledged.
+// agent is what one agent's edits were acknowledged for.
 type agent struct {
 	mark  todo.Mark // of its item; 0 if it never set one
 	notes []string
 	items []string // ids of those it added
 }
 
-// agent edits its item until there were enough edits.
+// agent edits its item until there are enough edits.
 func (r *round) agent(ctx context.Context, i int, rnd *rand.Rand) error {
 	plan, id, me := r.plans[i%len(r.plans)], itemID(i), &r.agents[i]
 	marks := []todo.Mark{todo.Open, todo.Running, todo.Done, todo.Blocked}
@@ -58,7 +58,7 @@ func (r *round) agent(ctx context.Context, i int, rnd *rand.Rand) error {
 
 type editFunc func(context.Context, func(*todo.Doc) error) (*todo.Doc, error)
 
-// change makes one edit, again while the person has the file away or in pieces.
+// change makes one edit, retrying while the person's save has the file away or in pieces.
 func (r *round) change(ctx context.Context, edit editFunc, change func(*todo.Doc) error, acknowledged func()) error {
 	e := r.begin()
 	for {
@@ -87,7 +87,7 @@ func (r *round) change(ctx context.Context, edit editFunc, change func(*todo.Doc
 	}
 }
 
-// lost returns what was acknowledged and is not in the plan.
+// lost returns acknowledged changes that are missing from the plan.
 func (r *round) lost(doc *todo.Doc) []string {
 	var out []string
 	for i, a := range r.agents {

@@ -1,6 +1,5 @@
-// Package todotest attacks the plan of a project: agents edit it by id while a person's editor, which knows no lock,
-// saves it in all the ways that editors have. It counts what was lost. It is for tests and trials and owns nothing of the
-// program; how edits and saves are put together is package workspace's.
+// Package todotest attacks the plan of a project: agents edit it by id while a person's editor, which ignores locks, saves it in all
+// the ways that editors do. It counts losses. It is for tests and trials; package workspace itself merges edits and saves.
 package todotest
 
 import (
@@ -20,34 +19,34 @@ import (
 	"centurion/workspace/todo"
 )
 
-// Options says how hard the attack is. Zero values choose what stands in brackets.
+// Options configure the attack. Zero values mean those in brackets.
 type Options struct {
-	Dir    string // an empty directory; every round has a project of its own in it
-	Agents int    // goroutines that edit by id at once, each an item of its own [50]
-	Edits  int    // edits of agents and of the person in all [500]
-	Round  int    // edits until a new plan is begun, so that it stays as large as plans are [1000]
-	// Openings is how many openings of a project the agents share; two are as good as two processes [1]. They share
-	// their memory of the plan; see workspace.Workspace.Remember.
+	Dir    string // an empty directory; every round has its own project in it
+	Agents int    // goroutines that edit their own items by id [50]
+	Edits  int    // edits of agents and the person in total [500]
+	Round  int    // edits before a new plan is started, to keep its size realistic [1000]
+	// Openings is how many openings of a project the agents share; two are equivalent to two processes [1]. They share their memory of
+	// the plan; see workspace.Workspace.Remember.
 	Openings int
-	Think    time.Duration // the longest between the person's reading and saving [30 ms]
-	Pause    time.Duration // the longest between two pieces of one save [8 ms]
-	Seed     uint64        // of what agents and person choose; the order in which they come is the machine's
+	Think    time.Duration // maximum time between the person's reading and saving [30 ms]
+	Pause    time.Duration // maximum time between two pieces of one save [8 ms]
+	Seed     uint64        // of the choices of agents and person; their order is up to the machine
 }
 
-// Report is what came of it.
+// Report is the result of an attack.
 type Report struct {
 	AgentEdits    int // acknowledged
-	PersonEdits   int // saved to the end
-	Interleavings int // edits of either that had another one, begun or not yet over, while they were under way
-	Stale         int // saves of the person that were made from a text which an agent had changed by then
-	Healed        int // times that Heal wrote the file
-	Retried       int // edits that an agent tried again because its item was not there while the file was away
-	Partial       int // edits that were shown a plan in which items lacked that nobody had removed
-	Reads         int // times that the file was read by somebody without a lock while no save was under way
-	Torn          int // such reads that were no plan, or one in which items lacked
-	Stalled       int // saves that took so long that they could not be told from ones that have ended: see stall
+	PersonEdits   int // saved completely
+	Interleavings int // edits that overlapped with another one
+	Stale         int // saves of the person based on a text that an agent had changed by then
+	Healed        int // times Heal wrote the file
+	Retried       int // edits retried by an agent because its item was missing while the file was away
+	Partial       int // edits that saw a plan with missing items
+	Reads         int // times the file was read without a lock while no save was in progress
+	Torn          int // such reads without a whole plan
+	Stalled       int // saves too slow to be distinguished from finished ones: see stall
 	Took          time.Duration
-	Lost          []string // edits that are not in the plan at the end
+	Lost          []string // edits missing from the final plan
 	Saves         map[string]int
 }
 
@@ -68,9 +67,9 @@ func (r *Report) add(o Report) {
 	}
 }
 
-// Attack runs rounds until there were enough edits. Each ends when all that was acknowledged is in the file, or after
-// a minute of healing; what is not there then is lost. An error means that the attack itself could not go on: the end
-// of ctx, or an edit that failed in a way that no editor explains.
+// Attack runs rounds until there are enough edits. Each ends when all acknowledged changes are in the file, or after a minute of
+// healing; anything still missing is lost. An error means that the attack itself could not continue: ctx ended, or an edit failed in a
+// way that no editor explains.
 func Attack(ctx context.Context, o Options) (Report, error) {
 	o.Agents, o.Edits, o.Round = cmp.Or(o.Agents, 50), cmp.Or(o.Edits, 500), cmp.Or(o.Round, 1000)
 	o.Openings = cmp.Or(o.Openings, 1)
@@ -97,16 +96,16 @@ type round struct {
 
 	mu     sync.Mutex
 	report Report
-	under  map[*edit]bool // edits under way
-	saving int            // saves under way, during which the file may be anything
-	since  time.Time      // when the one under way began
+	under  map[*edit]bool // edits in progress
+	saving int            // saves in progress, when the file may have any content
+	since  time.Time      // when the current one started
 	halves bool           // a save has stalled, and the plan has not been whole since
-	epoch  int            // of saves begun and ended
-	agents []agent        // what each has been acknowledged
+	epoch  int            // counts starts and ends of saves
+	agents []agent        // acknowledged changes of each
 	person person
 }
 
-// edit is one that is under way.
+// edit is an edit in progress.
 type edit struct{ crossed bool }
 
 func attackOnce(ctx context.Context, o Options, n, edits int) (Report, error) {
@@ -131,7 +130,7 @@ func attackOnce(ctx context.Context, o Options, n, edits int) (Report, error) {
 	if _, err := r.plans[0].Replace(ctx, r.first(), nil); err != nil {
 		return r.report, err
 	}
-	for _, plan := range r.plans { // each knows the beginning, as a process does that reads the plan when it starts
+	for _, plan := range r.plans { // each knows the start, like a process that reads the plan when it starts
 		if _, err := plan.Edit(ctx, func(*todo.Doc) error { return nil }); err != nil {
 			return r.report, err
 		}
@@ -160,7 +159,7 @@ func attackOnce(ctx context.Context, o Options, n, edits int) (Report, error) {
 	return r.report, err
 }
 
-// first is the plan that a round begins with.
+// first returns the plan at the start of a round.
 func (r *round) first() string {
 	var s strings.Builder
 	s.WriteString("# Under attack\n\n## M1 Work\n")
@@ -198,14 +197,14 @@ func (r *round) end(e *edit, acknowledged func()) {
 	}
 }
 
-// over reports whether there were enough edits.
+// over reports whether there are enough edits.
 func (r *round) over() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.report.AgentEdits+r.report.PersonEdits >= r.edits
 }
 
-// read reads the file as a program does that knows no lock.
+// read reads the file like a program that ignores locks.
 func (r *round) read(ctx context.Context) error {
 	for wait(ctx, time.Millisecond) {
 		r.mu.Lock()
@@ -228,7 +227,7 @@ func (r *round) read(ctx context.Context) error {
 	return nil
 }
 
-// whole reports whether every item is there that the plan began with. Nobody removes one.
+// whole reports whether all of the plan's original items are there. No one removes any.
 func (r *round) whole(doc *todo.Doc) bool {
 	for i := range r.Agents {
 		if _, ok := doc.Item(itemID(i)); !ok {
@@ -238,7 +237,7 @@ func (r *round) whole(doc *todo.Doc) bool {
 	return true
 }
 
-// heal does what the orchestrator does when it is told of changes.
+// heal does what the orchestrator does on a change notification.
 func (r *round) heal(ctx context.Context, plan *workspace.TodoFile) error {
 	for wait(ctx, 20*time.Millisecond) {
 		changed, err := plan.Heal(ctx)
@@ -254,7 +253,7 @@ func (r *round) heal(ctx context.Context, plan *workspace.TodoFile) error {
 	return nil
 }
 
-// settle waits until nothing is lacking, and no longer than a minute.
+// settle waits until nothing is missing, for at most a minute.
 func (r *round) settle(ctx context.Context) error {
 	for deadline := time.Now().Add(time.Minute); ; {
 		calm := true

@@ -21,11 +21,10 @@ type person struct {
 	items  []string // ids
 	ticked []string // ids
 	notes  [][2]string
-	titles [][2]string // what the title of an item holds now
+	titles [][2]string // the latest title of each item
 }
 
-// edit reads the file, thinks, and saves it with one more change, again and again until ctx ends. A save is always
-// finished.
+// edit reads the file, thinks, and saves it with one more change, repeatedly until ctx ends. A started save is always finished.
 func (r *round) edit(ctx context.Context, rnd *rand.Rand) error {
 	ways := []struct {
 		name string
@@ -46,7 +45,7 @@ func (r *round) edit(ctx context.Context, rnd *rand.Rand) error {
 		}
 		text, saved := r.person.change(old, n, r.Agents, rnd)
 		time.Sleep(time.Duration(rnd.Int64N(int64(r.Think) + 1)))
-		if rnd.IntN(4) > 0 { // on a slow machine too most saves are to be stale
+		if rnd.IntN(4) > 0 { // most saves are to be stale, even on a slow machine
 			late, stop := context.WithTimeout(ctx, 250*time.Millisecond)
 			r.letThemWork(late, 1)
 			stop()
@@ -77,8 +76,8 @@ func (r *round) edit(ctx context.Context, rnd *rand.Rand) error {
 	return nil
 }
 
-// letThemWork waits until the agents have made so many more edits: a person who saves all the time would have the file
-// alone. It reports whether there is still something to do.
+// letThemWork waits for this many more edits of the agents: a person who saves all the time would have the file to themselves. It
+// reports whether there is still something to do.
 func (r *round) letThemWork(ctx context.Context, edits int) bool {
 	have := func() int {
 		r.mu.Lock()
@@ -93,12 +92,12 @@ func (r *round) letThemWork(ctx context.Context, edits int) bool {
 	return true
 }
 
-// stall is how long a save takes at least that stands still in the middle because the machine is busy. An edit waits for the
-// rest of a plan, but not for ever: 200 ms after the last piece it takes what is there, and puts the rest together with it
-// later. Until then the plan is in halves, and that is nobody's fault. A save that does not stall takes a few milliseconds.
+// stall is the minimum duration of a save that stalls because the machine is busy. An edit waits for the rest of a plan only until 200
+// ms after the last piece; then it takes what is there, and merges the rest later. Until then the plan is in halves, which is no fault.
+// Other saves take a few milliseconds.
 const stall = 150 * time.Millisecond
 
-// save tells that a save begins (1) or has ended (-1).
+// save records that a save starts (1) or has ended (-1).
 func (r *round) save(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,13 +118,13 @@ func (r *round) stalls() bool {
 	return r.halves || r.saving > 0 && time.Since(r.since) > stall
 }
 
-// change makes one change of the person's in a text, and returns what to note when it is saved.
+// change makes one of the person's changes in a text, and returns what to note when it is saved.
 func (p *person) change(old []byte, n, agents int, rnd *rand.Rand) ([]byte, func()) {
 	text := string(old)
 	target := itemID(rnd.IntN(agents))
 	head, end := itemLine(text, target)
 	switch k := rnd.IntN(5); {
-	case k == 0 && head >= 0: // a note below somebody's item
+	case k == 0 && head >= 0: // a note below an item
 		note := fmt.Sprintf("person %d.", n)
 		return []byte(text[:end] + "  - note: " + note + "\n" + text[end:]),
 			func() { p.notes = append(p.notes, [2]string{target, note}) }
@@ -146,9 +145,9 @@ func (p *person) change(old []byte, n, agents int, rnd *rand.Rand) ([]byte, func
 	return []byte(text + line + "\n"), func() { p.lines = append(p.lines, line) }
 }
 
-// sees reports whether all that the person has put into the title of an item is in its line. What they saved a moment ago
-// may have gone to a file without a name and not be back yet. Who sets another title then, not having seen the first, has
-// set two against each other: one of them gives way, and no program can tell which should.
+// sees reports whether an item's line has everything the person put into its title. A recent save may have gone to an unlinked file and
+// not be back yet. Setting another title without having seen the first makes the two conflict: one must give way, and no program can
+// tell which.
 func (p *person) sees(id, line string) bool {
 	for _, n := range p.titles {
 		if n[0] == id && !slices.Contains(strings.Fields(line), n[1]) {
@@ -170,7 +169,7 @@ func itemLine(text, id string) (from, to int) {
 	return -1, -1
 }
 
-// lost returns what was saved and is not in the plan.
+// lost returns saved changes that are missing from the plan.
 func (p *person) lost(doc *todo.Doc) []string {
 	var out []string
 	text := string(doc.Bytes())
@@ -202,7 +201,7 @@ func (p *person) lost(doc *todo.Doc) []string {
 	return out
 }
 
-// pauses are what lies between the pieces of a save.
+// pauses are the pauses between the pieces of a save.
 type pauses struct {
 	rnd *rand.Rand
 	max time.Duration
