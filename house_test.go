@@ -17,7 +17,7 @@ import (
 var limits = map[string]struct{ now, goal int }{
 	"fields of orchestrator.mission":             {17, 18},
 	"methods of orchestrator.mission":            {22, 40},
-	"methods of orchestrator.Host":               {38, 35},
+	"methods of orchestrator.Host":               {13, 35},
 	"methods of orchestrator/agent.Conversation": {35, 35},
 	"methods of cmd/centurion.cli":               {34, 40},
 	"methods of worktree.Repo":                   {1, 40},
@@ -25,10 +25,10 @@ var limits = map[string]struct{ now, goal int }{
 	"lines of orchestrator":                      {2300, 2600},
 	"lines of the biggest room":                  {1900, 2000},
 	"lines of cmd":                               {5000, 6000},
-	"lines of the product":                       {91800, 82000},
+	"lines of the product":                       {91900, 82000},
 	"files over 500 lines":                       {0, 0},
 	"functions over 60 lines":                    {1, 0},
-	"files in one circle":                        {12, 8},
+	"files in one circle":                        {8, 8},
 	"transactions that do more":                  {0, 0},
 	"searches of the journal":                    {0, 0},
 }

@@ -7,8 +7,9 @@ import (
 	"centurion"
 	"centurion/cli/lookup"
 	"centurion/host"
-	"centurion/orchestrator"
+	"centurion/orchestrator/agent"
 	"centurion/orchestrator/branches"
+	"centurion/orchestrator/control"
 	"centurion/orchestrator/mail"
 	"centurion/server"
 	"centurion/store"
@@ -187,7 +188,7 @@ func TestMergeTellsTrouble(t *testing.T) {
 
 // What becomes of a wish for a shorter conversation depends on who works on it.
 func TestCompactSays(t *testing.T) {
-	for want, p := range map[string]orchestrator.Posted{
+	for want, p := range map[string]mail.Posted{
 		"nothing to shorten":            {Short: true},
 		"when you write to it with":     {Status: centurion.MissionCompleted},
 		"once mission msn_1 is resumed": {Status: centurion.MissionPaused},
@@ -198,7 +199,7 @@ func TestCompactSays(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if got := State(orchestrator.State{Activity: "working", Waits: "person", Queued: 2, Calls: []orchestrator.RunningCall{{Tool: "bash", Since: centurion.Now()}}}); got != "now: working, waits for person · bash for 0s · 2 messages unread" {
+	if got := State(control.State{Activity: "working", Waits: "person", Queued: 2, Calls: []agent.RunningCall{{Tool: "bash", Since: centurion.Now()}}}); got != "now: working, waits for person · bash for 0s · 2 messages unread" {
 		t.Error(got)
 	}
 	if got := Rewound(branches.Rewound{Mission: "msn_1", Session: "ses_1", From: "msg_3", Leaf: "msg_9"}, server.Rewind{To: "msg_9"}); strings.Contains(got, "left as a branch") || !strings.Contains(got, "--to msg_3") {
