@@ -273,3 +273,18 @@ func TestTakenDeliveries(t *testing.T) {
 		t.Errorf("pending, read: %+v, %v", got, err)
 	}
 }
+
+// A head that has grown too long is cut: else no commit would ever make it valid again.
+func TestHeadTooLong(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	if err := os.WriteFile(path+headSuffix, make([]byte, headSize+9), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := openHead(path)
+	defer h.close()
+	h.advance(7, 0)
+	if got := readHead(path); got.seq != 7 {
+		t.Errorf("it says %+v", got)
+	}
+}

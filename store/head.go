@@ -50,6 +50,9 @@ func openHead(path string) *head {
 	if err != nil {
 		return &head{}
 	}
+	if info, err := f.Stat(); err == nil && info.Size() > int64(headSize) { // writing over its beginning would never make it valid
+		_ = f.Truncate(int64(headSize))
+	}
 	return &head{f: f, now: readHead(path)}
 }
 
