@@ -246,7 +246,7 @@ func (a *analyzer) git(args []arg, u *unit) {
 
 // guessScript looks for denied commands in a text that may be a script, so many levels deep.
 func (a *analyzer) guessScript(text string, depth int) {
-	inner := analyzer{dir: a.dir, home: a.home, depth: min(depth, maxDepth), work: a.work}
+	inner := analyzer{dir: a.dir, workdir: a.workdir, home: a.home, depth: min(depth, maxDepth), work: a.work}
 	if strings.TrimSpace(text) == "" || a.depth > maxDepth || inner.script(text) != nil {
 		return
 	}

@@ -26,8 +26,11 @@ type Shell struct {
 
 // ParseShell analyses a shell script for execution in dir, an absolute path, with the home directory home. It is parsed as bash; a
 // command that dash or another system's sh would read differently counts as unknown.
-func ParseShell(script, dir, home string) Shell {
-	a := analyze(script, dir, home)
+func ParseShell(script, dir, home string) Shell { return ParseShellIn(script, dir, "", home) }
+
+// ParseShellIn is [ParseShell] of a script that runs in workdir, relative to dir: its paths start there.
+func ParseShellIn(script, dir, workdir, home string) Shell {
+	a := analyze(script, dir, workdir, home)
 	s := Shell{Outside: a.outside, Err: a.err}
 	for _, u := range a.units {
 		s.Network = s.Network || u.network
@@ -77,8 +80,8 @@ type analysis struct {
 	err error
 }
 
-func analyze(script, dir, home string) analysis {
-	a := &analyzer{dir: dir, home: home, work: new(int)}
+func analyze(script, dir, workdir, home string) analysis {
+	a := &analyzer{dir: dir, workdir: workdir, home: home, work: new(int)}
 	if err := a.script(script); err != nil {
 		a.units = nil
 		a.seeds = append(a.seeds, script)
@@ -102,11 +105,16 @@ func analyze(script, dir, home string) analysis {
 // or asks for anything it could turn out to be. Paths outside the directory are decided as external_directory, and files that are read
 // or written as read and edit.
 func DecideShell(levels []Level, script, dir, home string, confined bool) Decision {
+	return DecideShellIn(levels, script, dir, "", home, confined)
+}
+
+// DecideShellIn is [DecideShell] of a script that runs in workdir, relative to dir: its paths start there.
+func DecideShellIn(levels []Level, script, dir, workdir, home string, confined bool) Decision {
 	levels = slices.Clone(levels)
 	for i := range levels {
 		levels[i].Rules = ExpandHome(levels[i].Rules, home)
 	}
-	a := analyze(script, dir, home)
+	a := analyze(script, dir, workdir, home)
 	var d Decision
 	take := func(e Decision) {
 		if d == (Decision{}) {

@@ -34,6 +34,7 @@ type unit struct {
 // analyzer walks a script and collects its actions.
 type analyzer struct {
 	dir, home string
+	workdir   string // where the script runs, relative to dir
 	depth     int
 	wraps     int
 	work      *int // commands analysed so far, here and in inner scripts
@@ -62,7 +63,7 @@ func (a *analyzer) script(text string) error {
 		return err
 	}
 	outer := a.vars
-	a.vars = collectVars(file, a.home, a.dir)
+	a.vars = collectVars(file, a.home, path.Join(slash(a.dir), slash(a.workdir)))
 	a.walk(file)
 	a.vars = outer
 	return nil
@@ -401,7 +402,7 @@ func (a *analyzer) absolute(name string) string {
 	if path.IsAbs(name) || drive(name) {
 		return path.Clean(slash(name))
 	}
-	return path.Join(slash(a.dir), slash(name))
+	return path.Join(slash(a.dir), slash(a.workdir), slash(name))
 }
 
 // relative returns a path in the form of file rules: relative to the directory if it is inside.

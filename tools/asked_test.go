@@ -29,6 +29,7 @@ func TestBashAsksForPathsOutside(t *testing.T) {
 		{"cp f /outside/at", "", []string{"cp f /outside/at"}, ""},
 		{"make > /outside/log", "", []string{"make", OutsidePrefix + "/outside/log"}, ""},
 		{"cp f ../../../up", "sub/deep", []string{"cp f ../../../up", OutsidePrefix + up + "/up"}, ""},
+		{"make > ../log; cat ../../top", "sub/deep", []string{"make", "cat ../../top"}, ""},
 		{"cp f ./in", "sub/deep", []string{"cp f ./in"}, ""},
 		{"git log; go test ./... > /outside/log", "", []string{"git log", "go test ./...", OutsidePrefix + "/outside/log"}, OutsidePrefix + "/outside/*"},
 		{"if", "", []string{"if"}, ""},

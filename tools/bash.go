@@ -107,7 +107,7 @@ func mayRun(ctx context.Context, c *Call, op string, s script) (place, error) {
 	if !info.IsDir() {
 		return dir, usage(op, "give a directory", "workdir %s is not a directory", dir.name)
 	}
-	shell := permission.ParseShell(s.command, dir.abs, homeDir())
+	shell := permission.ParseShellIn(s.command, c.Workspace.Dir(), dir.rel, homeDir())
 	patterns := shell.Commands
 	if len(patterns) == 0 {
 		patterns = []string{s.command}
@@ -121,7 +121,7 @@ func mayRun(ctx context.Context, c *Call, op string, s script) (place, error) {
 			patterns = append(patterns, OutsidePrefix+p)
 		}
 	}
-	return dir, c.Gate.Ask(ctx, c, Access{Permission: "bash", Patterns: patterns, Always: always, Script: s.command,
+	return dir, c.Gate.Ask(ctx, c, Access{Permission: "bash", Patterns: patterns, Always: always, Script: s.command, Workdir: dir.rel,
 		Metadata: map[string]any{"command": s.command, "description": s.description, "workdir": dir.rel}})
 }
 

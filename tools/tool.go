@@ -103,5 +103,6 @@ type Access struct {
 	Patterns   []string       // matched against the rules: a project-relative path, a shell command
 	Always     []string       // the patterns that "always" would allow from then on
 	Script     string         // bash: the whole script, which the gate analyses
+	Workdir    string         // bash: where Script runs, relative to the project; "" is the project's directory
 	Metadata   map[string]any // shown to the person who is asked
 }

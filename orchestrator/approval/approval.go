@@ -116,10 +116,10 @@ func (m *Approvals) decide(agent string, a tools.Access, dir string) permission.
 		return permission.Decide(levels, a.Permission, a.Patterns)
 	}
 	host := []permission.Level{hostRules()}
-	if d := permission.DecideShell(host, a.Script, dir, m.cfg.Home, false); d.Action == permission.Deny {
+	if d := permission.DecideShellIn(host, a.Script, dir, a.Workdir, m.cfg.Home, false); d.Action == permission.Deny {
 		return d
 	}
-	d := permission.DecideShell(levels, a.Script, dir, m.cfg.Home, false)
+	d := permission.DecideShellIn(levels, a.Script, dir, a.Workdir, m.cfg.Home, false)
 	if known && d.Action == permission.Ask {
 		d.Action, d.Level, d.Reason = permission.Allow, yours, "you have allowed this very line for always"
 	}

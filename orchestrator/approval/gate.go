@@ -78,10 +78,10 @@ func (d Desk) MayStart(ctx context.Context, call *tools.Call, agent, what string
 // elsewhere refuses a script that would write to the project's own directory by absolute path although its session works in a checkout:
 // the change would be missing there. Scripts that only read follow the rules.
 func (d Desk) elsewhere(call *tools.Call, a tools.Access) error {
-	if permission.ParseShell(a.Script, d.cfg.Dir, d.cfg.Home).ReadOnly {
+	if permission.ParseShellIn(a.Script, d.cfg.Dir, a.Workdir, d.cfg.Home).ReadOnly {
 		return nil
 	}
-	for _, p := range permission.ParseShell(a.Script, call.Workspace.Dir(), d.cfg.Home).Outside {
+	for _, p := range permission.ParseShellIn(a.Script, call.Workspace.Dir(), a.Workdir, d.cfg.Home).Outside {
 		if rel, err := filepath.Rel(d.cfg.Dir, filepath.FromSlash(p)); err == nil && filepath.IsLocal(rel) {
 			return &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("not allowed: %s names %s, which is not where you work", centurion.Clip(a.Script, 200), p),
 				Hint: "use relative paths: you work in your own checkout, and the shell starts in it"}
