@@ -34,6 +34,10 @@ func runListTasks(ctx context.Context, c *Call, in listTasksInput) (Result, erro
 	if err != nil {
 		return Result{}, err
 	}
+	newest := map[string]string{} // task by item: it has the item's name
+	for _, t := range all {
+		newest[t.Item] = t.ID
+	}
 	var b strings.Builder
 	n := 0
 	for _, t := range all {
@@ -41,7 +45,11 @@ func runListTasks(ctx context.Context, c *Call, in listTasksInput) (Result, erro
 			continue
 		}
 		n++
-		fmt.Fprintf(&b, "%s: %s", label(t), state(t))
+		called := label(t)
+		if t.Item != "" && newest[t.Item] != t.ID {
+			called = labelEarlier(t)
+		}
+		fmt.Fprintf(&b, "%s: %s", called, state(t))
 		if t.Error != nil {
 			fmt.Fprintf(&b, ", %s: %s", t.Error.Kind, firstLine(t.Error.Message))
 		}

@@ -231,6 +231,10 @@ w4 "fail" (worker): failed, verify: go test: exit code 1 …
 	silent(t, b.must("list_tasks", args{"status": "waiting"}).Output, "parse", "w2")
 	want(t, "none", b.must("list_tasks", args{"status": "queued"}).Output, "none of 4 tasks is queued")
 	b.refused("list_tasks", args{"status": "done"}, centurion.KindUsage, "has to be one of queued, running")
+	// Of two tasks of an item, its name means the newest; the other has its number, by which it is found as well.
+	boss.tasks = map[string]centurion.Task{"tsk_1": {ID: "tsk_1", Number: 1, Item: "T1", Title: "try", Agent: "worker", Status: centurion.TaskFailed},
+		"tsk_2": {ID: "tsk_2", Number: 2, Item: "T1", Title: "try again", Agent: "worker", Status: centurion.TaskRunning}}
+	want(t, "two of an item", b.must("list_tasks", args{}).Output, "w1 \"try\" (worker; earlier task of T1): failed\nT1 \"try again\" (worker): running\n")
 }
 
 // ORCH-47

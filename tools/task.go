@@ -19,6 +19,13 @@ func labelWith(t centurion.Task, item string) string {
 	return fmt.Sprintf("%s %q (%s)", t.Name(), t.Title, who)
 }
 
+// labelEarlier names a task whose item has a newer one by its number: w3 "the limits" (worker; earlier task of T1).
+func labelEarlier(t centurion.Task) string {
+	who := t.Agent + "; earlier task of " + t.Item
+	t.Item = ""
+	return fmt.Sprintf("%s %q (%s)", t.Name(), t.Title, who)
+}
+
 // state describes a task's status and what it waits for.
 func state(t centurion.Task) string {
 	s := string(t.Status)
