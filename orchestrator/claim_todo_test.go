@@ -47,7 +47,7 @@ func TestPlanIsOwnedOnceWritten(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
 		first := r.start(centurion.MissionOptions{PlanOnly: true})
 		m := newMission(r.ctx, r.host, first)
-		_, err := m.plan.File.Replace(r.ctx, "# Plan\n- [ ] T1 One\n", false, func(_, _ *todo.Doc) error { return nil })
+		_, _, err := m.plan.File.Replace(r.ctx, "# Plan\n- [ ] T1 One\n", false, func(_, _ *todo.Doc) error { return nil })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"centurion"
 )
@@ -44,4 +45,26 @@ func TestStalePlanOfAReviewer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A plan that the Commander sends whole may be an old copy. What is open in it keeps the mark that it has, and that is said: what is done is not
+// done again. An item with another title is new work.
+func TestOldCopyKeepsMarks(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(barePlan("- [x] T1 One\n- [-] T2 Two\n- [ ] T3 Three\n- [x] T4 Four")), do(work("T3", "slow"), onward),
+			after(time.Second, do(barePlan("- [ ] T1 One\n- [ ] T2 Two\n- [ ] T3 Three, and better\n- [ ] T4 Another four\n- [ ] T5 Five"))), say("I wait")),
+		"worker": steps(after(time.Minute, say("made"))),
+	}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{MaxRounds: 8})
+		said := r.results(m.ID, "update_todo")
+		if len(said) < 2 {
+			r.dump(m.ID)
+			t.Fatal(said)
+		}
+		has(t, said[1], "T1 stays done, although you sent it as open; to reopen it, set its status to open with items.", "T2 stays cancelled, although you sent it as open",
+			"T3 stays running, although you sent it as open.", "[x] T1", "[-] T2", "[~] T3", "[ ] T4", "[ ] T5")
+		if strings.Contains(said[1], "T4 stays") || strings.Contains(said[1], "T5 stays") {
+			t.Error(said[1])
+		}
+	})
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -95,21 +96,45 @@ func (p *File) Edit(ctx context.Context, f func(*todo.Doc) error) (*todo.Doc, er
 }
 
 // Replace replaces the plan; see [workspace.TodoFile.Replace], and [workspace.TodoFile.Merge] for possibly stale content. check must
-// not use the File.
-func (p *File) Replace(ctx context.Context, content string, stale bool, check func(old, new *todo.Doc) error) (*todo.Doc, error) {
+// not use the File. An item that is open in the content keeps its mark if it is done, cancelled or running, since the content may be a copy
+// from before; kept describes these marks, one a line.
+func (p *File) Replace(ctx context.Context, content string, stale bool, check func(old, new *todo.Doc) error) (doc *todo.Doc, kept []string, err error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	replace := p.file.Replace
 	if stale {
 		replace = p.file.Merge
 	}
-	return p.Had.see(replace(ctx, content, func(old, new *todo.Doc) error {
+	doc, err = p.Had.see(replace(ctx, content, func(old, new *todo.Doc) error {
 		p.Had.reserve(new)
+		kept = keepMarks(old, new)
 		if err := check(old, new); err != nil {
 			return err
 		}
 		return p.own(ctx)
 	}))
+	return doc, kept, err
+}
+
+// keepMarks gives open items of a new plan the marks that they have, and describes them. A done or cancelled item with another title or other
+// checks is new work.
+func keepMarks(old, new *todo.Doc) (kept []string) {
+	if old == nil {
+		return nil
+	}
+	for _, it := range new.Items() {
+		was, ok := old.Item(it.ID)
+		ended := was.Mark == todo.Done || was.Mark == todo.Cancelled
+		if !ok || it.Group || it.Mark != todo.Open || was.Mark != todo.Running && (!ended || Differs(was, it)) || new.SetMark(it.ID, was.Mark) != nil {
+			continue
+		}
+		how := ""
+		if ended {
+			how = "; to reopen it, set its status to open with items"
+		}
+		kept = append(kept, fmt.Sprintf("%s stays %s, although you sent it as open%s.", it.ID, was.Mark, how))
+	}
+	return kept
 }
 
 // Heal restores lines dropped by a stale save; see [workspace.TodoFile.Heal].

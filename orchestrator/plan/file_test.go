@@ -45,7 +45,7 @@ func TestIDsOfRemovedItemsAreNotGivenAgain(t *testing.T) {
 	if _, again := doc.Item("T2"); err != nil || again || len(doc.Items()) != 2 {
 		t.Errorf("an item added: %v, %s", err, doc.Bytes())
 	}
-	doc, err = p.Replace(t.Context(), "# P\n- [ ] T1 One\n- [ ] Four\n", false, func(_, _ *todo.Doc) error { return nil })
+	doc, _, err = p.Replace(t.Context(), "# P\n- [ ] T1 One\n- [ ] Four\n", false, func(_, _ *todo.Doc) error { return nil })
 	if it := doc.Items()[1]; err != nil || it.ID != "T4" {
 		t.Errorf("a text written anew: %v, %s", err, doc.Bytes())
 	}

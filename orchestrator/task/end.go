@@ -182,7 +182,7 @@ func (ts *Tasks) takePlan(ctx context.Context, r *state.Run, status centurion.Ta
 	if found == nil {
 		return ""
 	}
-	doc, err := ts.Plan.File.Replace(ctx, string(found.Bytes()), false, func(old, _ *todo.Doc) error {
+	doc, _, err := ts.Plan.File.Replace(ctx, string(found.Bytes()), false, func(old, _ *todo.Doc) error {
 		if old != nil && len(old.Items()) > 0 { // another agent was faster
 			return errHasPlan
 		}

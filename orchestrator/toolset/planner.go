@@ -90,11 +90,12 @@ func (p planner) replace(ctx context.Context, content string) (doc *todo.Doc, no
 	}
 	// Workers and reviewers have read the plan a while ago, and do not decide on its items.
 	stale := p.c.Task != nil && p.c.Agent.Name != agents.Planner
-	if doc, err = p.Plan.File.Replace(ctx, content, stale, keeps); err != nil {
+	doc, kept, err := p.Plan.File.Replace(ctx, content, stale, keeps)
+	if err != nil {
 		return nil, nil, err
 	}
 	run, err := p.Queue.ChecksExchanged(ctx, agent.AuthorOf(p.c), changed)
-	return doc, append(keptNotes(content, doc), run...), err
+	return doc, slices.Concat(kept, keptNotes(content, doc), run), err
 }
 
 // keptNotes lists the items that keep a change which another agent or a person has made since the model read the plan.
