@@ -397,7 +397,7 @@ func TestWorkerAsksInPlainText(t *testing.T) {
 			equal(t, "status", task.Status, c.status)
 			equal(t, "returns", task.Returns, 0)
 			equal(t, "returns told", strings.Join(r.returns(m.ID, task.ID), "; "), "question  0")
-			equal(t, "told", r.told(task.Session, "You have changed no file, and your last text ends with a question. Nobody reads a question there. Answer it yourself"), 1)
+			equal(t, "told", r.told(task.Session, "You have changed no file, and your last text ends with a question. No one reads a question there. Answer it yourself"), 1)
 			if c.status == centurion.TaskBlocked {
 				has(t, r.read(todoMD), "[!] T1")
 				has(t, toldTo(r, m.Session), "Task T1 (worker: do T1) is blocked", "tabs or spaces?")

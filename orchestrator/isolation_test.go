@@ -420,7 +420,7 @@ func TestClaimsWiden(t *testing.T) {
 		_ = g.Wait()
 		equal(t, "claims of T1", fmt.Sprint(r.task(m.ID, "T1").Claims), "[more/x.txt]")
 		equal(t, "claims of T2", fmt.Sprint(r.task(m.ID, "T2").Claims), "[other.txt]")
-		has(t, strings.Join(r.results(m.ID, "write"), "\n"), "more/x.txt belongs to item T1, which somebody else is working on")
+		has(t, strings.Join(r.results(m.ID, "write"), "\n"), "more/x.txt belongs to item T1, which another agent is working on")
 		told := false
 		for _, e := range r.events(m.ID, centurion.EventTaskUpdated) {
 			d, err := event.Decode[event.TaskData](e)

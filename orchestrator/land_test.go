@@ -323,7 +323,7 @@ func TestUnprovenIsReviewedLater(t *testing.T) {
 	m := r.mission(centurion.MissionOptions{})
 	r.is(m, centurion.MissionCompleted, "")
 	has(t, r.results(m.ID, "update_todo")[0], "T1's check `true` can only pass and proves nothing.")
-	equal(t, "notices", r.told(m.Session, "That proves too little, but T3 reviews it after T2; or have it mended"), 1)
+	equal(t, "notices", r.told(m.Session, "That proves too little, but T3 reviews it after T2; or have it fixed"), 1)
 	equal(t, "who may exchange the check", r.told(m.Session, "send the plan with another command for it (update_todo): it runs at once"), 1)
 	equal(t, "offers of another review", r.told(m.Session, "Have it reviewed"), 0)
 }
@@ -436,7 +436,7 @@ func TestSameFilesAreHandedOver(t *testing.T) {
 		if q.Session == two.Session && strings.Contains(q.Last(), "look once more") {
 			seen = true
 			has(t, q.First(), "# Who has changed your files before you", "- T1 do T1 changed x.txt: it is written")
-			has(t, q.Last(), "# Your task goes on", "Your files stand at ", "Read files again")
+			has(t, q.Last(), "# Your task continues", "Your files stand at ", "Read files again")
 			for _, old := range []string{"# Item", "changed x.txt", "# The goal"} {
 				if strings.Contains(q.Last(), old) {
 					t.Errorf("%q is told twice:\n%s", old, q.Last())

@@ -51,7 +51,7 @@ func TestNewItemGetsNoIDOfATask(t *testing.T) {
 	})
 }
 
-// A slip in the line of an item is told the person once, and not the Commander, which reads nothing until it is put right; it ends nobody's work: it is measured by the checks that it
+// A slip in the line of an item is told the person once, and not the Commander, which reads nothing until it is corrected; it ends nobody's work: it is measured by the checks that it
 // was given, nobody else is by them, and the mark is set when the line can be read again.
 func TestSlipInThePlanEndsNoWork(t *testing.T) {
 	bubble(t, map[string]script{
@@ -145,7 +145,7 @@ func TestSlipHoldsWhoHasNotBegun(t *testing.T) {
 	})
 }
 
-// A mistake that is put right before the Commander reads of it is not told; of one that it has read of it hears that it is put right.
+// A mistake that is corrected before the Commander reads of it is not told; of one that it has read of it hears that it is corrected.
 func TestMistakeThatIsPutRight(t *testing.T) {
 	slip := func(line int, key string) plan.Mistake {
 		return plan.Mistake{Key: key, Place: fmt.Sprintf("line %d", line), Text: fmt.Sprintf("line %d (%s)", line, key)}
@@ -159,11 +159,11 @@ func TestMistakeThatIsPutRight(t *testing.T) {
 	}
 	for name, steps := range map[string][]step{
 		"not read":            {{[]plan.Mistake{a}, false, []string{"has mistakes", "line 1 (a)"}, "In the plan"}, {nil, true, nil, ""}},
-		"read":                {{[]plan.Mistake{a}, false, []string{"line 1 (a)"}, ""}, {nil, false, []string{"In the plan line 1 is put right."}, "mistakes"}},
+		"read":                {{[]plan.Mistake{a}, false, []string{"line 1 (a)"}, ""}, {nil, false, []string{"In the plan line 1 is correct now."}, "mistakes"}},
 		"one of two":          {{[]plan.Mistake{a, b}, false, []string{"(a)", "(b)"}, ""}, {[]plan.Mistake{b}, true, []string{"(b)"}, "line 1"}},
-		"one read, one not":   {{[]plan.Mistake{a}, false, []string{"(a)"}, ""}, {[]plan.Mistake{a, b}, false, []string{"(b)"}, "(a)"}, {[]plan.Mistake{b}, true, []string{"(b)", "line 1 is put right"}, ""}},
-		"back before it read": {{[]plan.Mistake{a}, false, []string{"(a)"}, ""}, {nil, false, []string{"put right"}, ""}, {[]plan.Mistake{slip(3, "a")}, true, nil, ""}, {nil, false, []string{"line 1 is put right"}, ""}},
-		"told, then again":    {{[]plan.Mistake{a}, false, []string{"(a)"}, ""}, {nil, false, []string{"put right"}, ""}, {[]plan.Mistake{a}, false, []string{"(a)"}, "line 1 is put right"}},
+		"one read, one not":   {{[]plan.Mistake{a}, false, []string{"(a)"}, ""}, {[]plan.Mistake{a, b}, false, []string{"(b)"}, "(a)"}, {[]plan.Mistake{b}, true, []string{"(b)", "line 1 is correct now"}, ""}},
+		"back before it read": {{[]plan.Mistake{a}, false, []string{"(a)"}, ""}, {nil, false, []string{"correct now"}, ""}, {[]plan.Mistake{slip(3, "a")}, true, nil, ""}, {nil, false, []string{"line 1 is correct now"}, ""}},
+		"told, then again":    {{[]plan.Mistake{a}, false, []string{"(a)"}, ""}, {nil, false, []string{"correct now"}, ""}, {[]plan.Mistake{a}, false, []string{"(a)"}, "line 1 is correct now"}},
 	} {
 		var told plan.ToldMistakes
 		for i, s := range steps {
@@ -182,7 +182,7 @@ func TestMistakeThatIsPutRight(t *testing.T) {
 	}
 }
 
-// The delivery of a mistake that is put right before it is read is taken back.
+// The delivery of a mistake that is corrected before it is read is taken back.
 func TestWordOfMistakeIsTakenBack(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": steps(do(plans("- [ ] T1 One")), do(work("T1", "first")), say("I wait"), say("well")),
@@ -204,7 +204,7 @@ func TestWordOfMistakeIsTakenBack(t *testing.T) {
 		r.is(<-done, centurion.MissionCompleted, "")
 		g.Wait()
 		for _, msg := range r.requests("commander")[len(r.requests("commander"))-1].Messages() {
-			if strings.Contains(msg.Text, "has mistakes") || strings.Contains(msg.Text, "put right") {
+			if strings.Contains(msg.Text, "has mistakes") || strings.Contains(msg.Text, "correct now") {
 				t.Errorf("the Commander was told: %s", msg.Text)
 			}
 		}

@@ -68,7 +68,7 @@ func TestRedCheckGoesBack(t *testing.T) {
 				for _, q := range asked[1:] {
 					equal(t, "session", q.Session, one.Session)
 				}
-				has(t, asked[1].Last(), "The host ran your acceptance command and it failed", "exit code 1", "no a.txt", "Mend the cause")
+				has(t, asked[1].Last(), "The host ran your acceptance command and it failed", "exit code 1", "no a.txt", "Fix the cause")
 				equal(t, "checks that failed", r.count(m.ID, centurion.EventVerifyFailed), len(asked)-1-max(0, test.mendsAt-test.returns)+boolInt(test.mendsAt == 0))
 				told := r.requests("commander")[2].Last()
 				if test.status == centurion.TaskFailed {

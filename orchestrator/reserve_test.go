@@ -206,7 +206,8 @@ func TestBudgetStatus(t *testing.T) {
 	}, func(r *rig) {
 		m := r.mission(centurion.MissionOptions{MaxRounds: 50, MaxToolCalls: 90})
 		r.is(m, centurion.MissionCompleted, "")
-		has(t, r.requests("commander")[2].Last(), "requests: 2 of 50, 3 of 90 tool calls", "Reserved by 1 task: 9 requests", "Left: 39 requests")
+		has(t, r.requests("commander")[2].Last(), "2 of 50 requests (9 requests reserved by 1 task), 3 of 90 tool calls")
+		equal(t, "mentions of the requests that are reserved", strings.Count(r.requests("commander")[2].Last(), "9 requests"), 1)
 		asked := r.requests("worker")
 		has(t, asked[0].Last(), "Left of this task's budget: 9 requests. ")
 		has(t, asked[5].Last(), "Left of this task's budget: 4 requests, 1 tool call, 1m. ")

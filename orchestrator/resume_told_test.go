@@ -20,7 +20,7 @@ func TestResumedWorkerIsToldOfItsItem(t *testing.T) {
 	}, func(r *rig) {
 		m := r.mission(centurion.MissionOptions{})
 		told := r.userText(r.tasks(m.ID)[0].Session)
-		has(t, told, "# Your task goes on\n\nonce more", "The check of T1 is now `new`; it was `old`.", "What the review of T1 found:\nFAIL\na.go:1 is wrong")
+		has(t, told, "# Your task continues\n\nonce more", "The check of T1 is now `new`; it was `old`.", "What the review of T1 found:\nFAIL\na.go:1 is wrong")
 		equal(t, "times the check is told", strings.Count(told, "The check of T1"), 1)
 		equal(t, "times the review is told", strings.Count(told, "a.go:1 is wrong"), 1)
 	})

@@ -321,7 +321,7 @@ func TestSlips(t *testing.T) {
 	reviewed := func(sec int, task, result string, reason ...string) centurion.Event {
 		return fact(sec, centurion.EventTaskCompleted, task, "", map[string]any{"agent": "reviewer", "item": "T9", "result": result, "reason": strings.Join(reason, "")})
 	}
-	claimed := "a.go belongs to item T2, which somebody else is working on. leave it alone"
+	claimed := "a.go belongs to item T2, which another agent is working on. leave it alone"
 	events := []centurion.Event{
 		fact(0, centurion.EventMissionStarted, "", "ses_root", event.MissionData{}),
 		moved(1, centurion.EventTaskStarted, "tsk_1", centurion.TaskRunning, 1, ""),
@@ -347,7 +347,7 @@ func TestSlips(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s | %s | %s | %d", x.Where, x.What, x.Then, x.Repeat))
 	}
 	want := []string{"T1 one | an answer was cut off because it was too long | what it called in it was not run, and it was told so | 0",
-		"T1 one | a call of edit was refused: a.go belongs to item T2, which somebody else was working on | the file was not touched | 1",
+		"T1 one | a call of edit was refused: a.go belongs to item T2, which another agent was working on | the file was not touched | 1",
 		"T1 one | its work was not merged: it changed files that others were working on: a.go | sent back; the task ended: blocked | 0",
 		"T1 one | it came back 3 times | blocked; what it changed and was not merged stands on the branch centurion/m/tsk_1; its item was done by another task: again | 0",
 		"the mission | mission_complete was refused: item T6 is open | it continued; the mission: completed | 0",

@@ -29,9 +29,9 @@ func slip(d Data, e centurion.Event, i int) (what, then string) {
 		case t.Error.Text == "":
 		case t.Tool == "mission_complete":
 			return "mission_complete was refused: " + strings.TrimPrefix(t.Error.Text, "not complete; missing:\n- "), "it continued; " + fate(d, centurion.Event{}, i)
-		case strings.Contains(t.Error.Text, "which somebody else is working on"):
+		case strings.Contains(t.Error.Text, " is working on"):
 			why, _, _ := strings.Cut(t.Error.Text, ", which")
-			return "a call of " + t.Tool + " was refused: " + why + ", which somebody else was working on", refusedFile(d, e.Task, why)
+			return "a call of " + t.Tool + " was refused: " + why + ", which another agent was working on", refusedFile(d, e.Task, why)
 		}
 	case centurion.EventTaskCancelled:
 		if d.Branches[e.Task] != "" { // otherwise nothing of it is left to mention

@@ -67,7 +67,7 @@ func TestStatusNamesWhatHelps(t *testing.T) {
 		s := stands(doc, []review.ItemProof{{Item: todo.Item{ID: "T6"}, Why: "unproven: x", Proof: centurion.ProofUnproven}}, centurion.Task{ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning})
 		var b strings.Builder
 		s.Say(&b)
-		has(t, b.String(), "T6 can be mended (delegate_task with the item) or reviewed now")
+		has(t, b.String(), "T6 can be fixed (delegate_task with the item) or reviewed now")
 		if strings.Contains(b.String(), "nothing is to be started") {
 			t.Errorf("two things at once:\n%s", b.String())
 		}
@@ -97,11 +97,11 @@ func TestStatusNamesReviewsUnderWay(t *testing.T) {
 		"queued":      {"- [ ] T6 Look @reviewer\n  - after: T5, T7\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskQueued}, "T6 reviews T5, T7 when it begins.\n", AllTaken},
 		"running":     {"- [~] T6 Look @reviewer\n  - after: T5, T7\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "T6 reviews T5, T7 now.\n", AllTaken},
 		"planned":     {"- [ ] T6 Look @reviewer\n  - after: T5, T7, T8\n- [~] T8 Eight\n", centurion.Task{Item: "T8", Agent: "worker", Status: centurion.TaskRunning}, "T6 reviews T5, T7 after T8.\n", AllTaken},
-		"of one":      {"- [~] T6 Look @reviewer\n  - after: T5\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "T6 reviews T5 now.\n", ": T7 can be mended (delegate_task with the item) or " + offer},
-		"begun early": {"- [~] T6 Look @reviewer\n  - after: T5, T7\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskRunning, Started: at(5)}, "T6 reviews T5 now.\n", ": T7 can be mended (delegate_task with the item) or " + offer},
+		"of one":      {"- [~] T6 Look @reviewer\n  - after: T5\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "T6 reviews T5 now.\n", ": T7 can be fixed (delegate_task with the item) or " + offer},
+		"begun early": {"- [~] T6 Look @reviewer\n  - after: T5, T7\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskRunning, Started: at(5)}, "T6 reviews T5 now.\n", ": T7 can be fixed (delegate_task with the item) or " + offer},
 		"no item":     {"", centurion.Task{Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "tsk_9 reviews T5, T7 now.\n", AllTaken},
-		"as it is":    {"", centurion.Task{Item: "T7", Reviews: true, Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "tsk_9 reviews T7 now.\n", ": T5 can be mended (delegate_task with the item) or " + offer},
-		"other work":  {"- [~] T8 Eight\n", centurion.Task{Item: "T8", Agent: "worker", Status: centurion.TaskRunning}, "", ": T5, T7 can be mended (delegate_task with the item) or " + offer},
+		"as it is":    {"", centurion.Task{Item: "T7", Reviews: true, Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "tsk_9 reviews T7 now.\n", ": T5 can be fixed (delegate_task with the item) or " + offer},
+		"other work":  {"- [~] T8 Eight\n", centurion.Task{Item: "T8", Agent: "worker", Status: centurion.TaskRunning}, "", ": T5, T7 can be fixed (delegate_task with the item) or " + offer},
 		"for a start": {"- [ ] T6 Look @reviewer\n  - after: T5, T7\n- [~] T8 Eight\n", centurion.Task{Item: "T8", Agent: "worker", Status: centurion.TaskRunning}, "Can be started: T6.\n", GoOn},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -210,12 +210,12 @@ func checkLines(p plan.View, tx *store.Tx, b *strings.Builder, t centurion.Task)
 	if err != nil || review.HasPassed(p, t, tasks) {
 		return err
 	}
-	mend := plan.DelegateCall(t.Agent, t.Item, "mend "+t.Item)
+	fix := plan.DelegateCall(t.Agent, t.Item, "fix "+t.Item)
 	if by, when := (review.View{Plan: p, Tasks: tasks}).Coming(t.Item); by != "" {
-		fmt.Fprintf(b, "That proves too little, but %s reviews it %s; or have it mended, which opens it again: delegate_task %s.\n", by, when, mend)
+		fmt.Fprintf(b, "That proves too little, but %s reviews it %s; or have it fixed, which opens it again: delegate_task %s.\n", by, when, fix)
 	} else {
-		fmt.Fprintf(b, "That proves too little. Have it reviewed: delegate_task %s; or have it mended, which opens it again: delegate_task %s.\n",
-			plan.ReviewCall(p.FreeReview(t.Item, tasks)), mend)
+		fmt.Fprintf(b, "That proves too little. Have it reviewed: delegate_task %s; or have it fixed, which opens it again: delegate_task %s.\n",
+			plan.ReviewCall(p.FreeReview(t.Item, tasks)), fix)
 	}
 	if unproven {
 		b.WriteString("If the check itself is wrong, send the plan with another command for it (update_todo): it runs at once against the merged work, without it and with it.\n")

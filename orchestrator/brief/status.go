@@ -149,7 +149,7 @@ func (s Standing) marked() []string {
 	}
 	var out []string
 	if len(marked) > 0 {
-		out = append(out, fmt.Sprintf("Marked as blocked: %s. Set what can go on to open with update_todo.", strings.Join(marked, ", ")))
+		out = append(out, fmt.Sprintf("Marked as blocked: %s. Set those that can continue to open with update_todo.", strings.Join(marked, ", ")))
 	}
 	if len(running) > 0 {
 		out = append(out, fmt.Sprintf("Marked as running, but no task works on it: %s. Delegate it, or do it and set it to done with update_todo.", strings.Join(running, ", ")))
@@ -252,7 +252,7 @@ func (s Standing) Say(b *strings.Builder) {
 	case len(steps) > 0:
 		b.WriteString(NotFinished + ".\n")
 	case len(s.alive) > 0 && len(idle) > 0:
-		fmt.Fprintf(b, "%s: %s can be mended (delegate_task with the item) or reviewed now, or when the others are done.\n", NotFinished, strings.Join(idle, ", "))
+		fmt.Fprintf(b, "%s: %s can be fixed (delegate_task with the item) or reviewed now, or when the others are done.\n", NotFinished, strings.Join(idle, ", "))
 	case len(s.alive) > 0:
 		b.WriteString(AllTaken + "\n")
 	case c.Running > 0:

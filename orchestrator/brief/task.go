@@ -45,7 +45,7 @@ func (w *Writer) Task(ctx context.Context, t centurion.Task) (string, error) {
 	var b strings.Builder
 	b.WriteString("# Your task\n\n" + strings.TrimRight(t.Prompt, "\n") + "\n")
 	if t.Agent != agents.Reviewer && t.Sub == nil { // a review begins with the goal
-		fmt.Fprintf(&b, "\n# The goal of the mission, of which this is a part\n\n%s\n", centurion.Clip(strings.TrimSpace(v.Mission.Goal), maxGoal))
+		fmt.Fprintf(&b, "\n# The goal of the mission; your task is a part of it\n\n%s\n", centurion.Clip(strings.TrimSpace(v.Mission.Goal), maxGoal))
 	}
 	if t.Agent == agents.Reviewer {
 		err = w.reviewBrief(ctx, &b, v, t)
@@ -58,7 +58,7 @@ func (w *Writer) Task(ctx context.Context, t centurion.Task) (string, error) {
 // earlier results and checks are in its history.
 func (w *Writer) Resumed(ctx context.Context, t centurion.Task) (string, error) {
 	var b strings.Builder
-	b.WriteString("# Your task goes on\n\n" + strings.TrimRight(t.Prompt, "\n") + "\n")
+	b.WriteString("# Your task continues\n\n" + strings.TrimRight(t.Prompt, "\n") + "\n")
 	if err := w.standsAt(ctx, &b, t); err != nil {
 		return "", err
 	}

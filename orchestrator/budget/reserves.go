@@ -149,8 +149,8 @@ func (s State) Reserved() centurion.Reserved {
 	return centurion.Reserved{USD: float64(s.Held[USD]) / usdUnits, Tokens: s.Held[Tokens], Rounds: int(s.Held[Rounds]), Tasks: s.Holders}
 }
 
-// Line is what the Commander sees of the budget of a mission that was worked on for elapsed milliseconds: what is spent, what tasks have
-// reserved, and what is left.
+// Line is what the Commander sees of the budget of a mission that was worked on for elapsed milliseconds: what is spent of
+// what limit, and what tasks have reserved.
 func (b *Reserves) Line(rec centurion.Mission, elapsed int64) string {
 	now := b.State()
 	var w strings.Builder
@@ -158,7 +158,7 @@ func (b *Reserves) Line(rec centurion.Mission, elapsed int64) string {
 	if !rec.Usage.Unpriced {
 		w.WriteString(text.Cost(rec.Usage))
 		if now.Limit[USD] > 0 {
-			w.WriteString(" of " + text.USD(rec.Options.MaxCost))
+			w.WriteString(" of " + text.USD(rec.Options.MaxCost) + now.reserved(USD))
 		}
 		w.WriteString(", ")
 	}
@@ -166,9 +166,9 @@ func (b *Reserves) Line(rec centurion.Mission, elapsed int64) string {
 	if now.Limit[Tokens] > 0 {
 		fmt.Fprintf(&w, " of %d", rec.Options.MaxTokens)
 	}
-	w.WriteString(" tokens")
+	w.WriteString(" tokens" + now.reserved(Tokens))
 	if now.Limit[Rounds] > 0 {
-		fmt.Fprintf(&w, ", requests: %d of %d", rec.Rounds, rec.Options.MaxRounds)
+		fmt.Fprintf(&w, ", %d of %d requests%s", rec.Rounds, rec.Options.MaxRounds, now.reserved(Rounds))
 	}
 	if most := rec.Options.MaxToolCalls; most > 0 {
 		fmt.Fprintf(&w, ", %d of %d tool calls", rec.ToolCalls, most)
@@ -177,22 +177,13 @@ func (b *Reserves) Line(rec centurion.Mission, elapsed int64) string {
 		left := time.Duration(rec.Options.MaxDuration-elapsed) * time.Millisecond
 		fmt.Fprintf(&w, ", time left: %s", text.Took(left.Round(time.Minute)))
 	}
-	var reserved, left []string
-	for i, n := range now.Held {
-		d := Dim(i)
-		if now.Limit[d] == 0 {
-			continue
-		}
-		if n > 0 {
-			reserved = append(reserved, d.Say(n))
-		}
-		left = append(left, d.Say(max(0, now.Limit[d]-now.Spent[d]-n)))
-	}
-	if len(reserved) > 0 {
-		fmt.Fprintf(&w, ". Reserved by %s: %s", centurion.Count(now.Holders, "task"), strings.Join(reserved, ", "))
-	}
-	if len(left) > 0 {
-		fmt.Fprintf(&w, ". Left: %s", strings.Join(left, ", "))
-	}
 	return w.String()
+}
+
+// reserved says how much of a dimension tasks have reserved, " (9 requests reserved by 2 tasks)"; "" if nothing.
+func (s State) reserved(d Dim) string {
+	if s.Held[d] == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s reserved by %s)", d.Say(s.Held[d]), centurion.Count(s.Holders, "task"))
 }

@@ -219,5 +219,5 @@ func (m *Queue) failedText(a *Author, r centurion.Receipt) string {
 	if len(m.claims.Others(a.Holder)) > 0 {
 		return text + "\nOthers are working in the project at the same time; if the failure is in their files, say so and end your turn."
 	}
-	return text + "\nMend the cause, then end your turn; the host runs it again."
+	return text + "\nFix the cause, then end your turn; the host runs it again."
 }

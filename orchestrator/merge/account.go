@@ -25,18 +25,20 @@ func Account(r centurion.Receipt) string {
 	return s + " It printed nothing."
 }
 
-// AccountAgain is [Account] for a session that was told of a failure of the same command before: an output that it has already is
-// not told once more. What only differs in numbers, such as times, is the same.
-func AccountAgain(r centurion.Receipt, before []centurion.Receipt) string {
+// AccountAgain is [Account] for a task: an output that its session was shown before is not repeated. Outputs that differ only in numbers, such
+// as times, are the same. before are earlier receipts; shown reports whether the session was sent an output.
+func AccountAgain(r centurion.Receipt, before []centurion.Receipt, shown func(output string) bool) string {
 	for _, b := range slices.Backward(before) {
 		if b.ID == r.ID || b.Task != r.Task || b.Command != r.Command || b.Final {
 			continue
 		}
-		if !b.Passed && strings.TrimSpace(r.Output) != "" && b.Error == r.Error && withoutNumbers(b.Output) == withoutNumbers(r.Output) {
+		if b.Passed || strings.TrimSpace(r.Output) == "" || b.Error != r.Error || withoutNumbers(b.Output) != withoutNumbers(r.Output) {
+			break
+		}
+		if shown(strings.TrimSpace(b.Output)) {
 			r.Output = ""
 			return strings.TrimSuffix(Account(r), " It printed nothing.") + " It printed the same as the last time, but for numbers."
 		}
-		break
 	}
 	return Account(r)
 }

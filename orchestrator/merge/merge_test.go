@@ -1,10 +1,15 @@
 package merge
 
 import (
+	"errors"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/state"
+	"centurion/store"
 	"centurion/worktree"
 )
 
@@ -36,6 +41,51 @@ func TestBatch(t *testing.T) {
 	if got := q.batch(all[2]); len(got) != crowd-1 {
 		t.Errorf("of those that are left: %d", len(got))
 	}
+}
+
+// An output is "the same as the last time" only for a session that was sent it and still has it: not where its host died before it could say so,
+// or where the work waited behind other work that turned the check red.
+func TestSameOutputWasShown(t *testing.T) {
+	t.Parallel()
+	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	mission := &state.Mission{Store: st}
+	say := func(text string, summary bool) {
+		t.Helper()
+		m := centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: "ses_1", Role: centurion.RoleUser, Summary: summary}
+		if summary {
+			m.Role = centurion.RoleAssistant
+		}
+		p := centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: "ses_1", MessageID: m.ID, Type: centurion.PartText, Text: text}
+		err := st.Update(t.Context(), func(tx *store.Tx) error {
+			return errors.Join(tx.PutSession(&centurion.Session{ID: "ses_1"}), tx.PutMessage(&m), tx.PutPart(&p), tx.PutTask(&centurion.Task{ID: "tsk_1", Session: "ses_1"}))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := centurion.Receipt{ID: "rcp_1", Command: "c", Task: "tsk_1", ExitCode: 1, Output: "FAILED in 12 ms\n"}
+	second := centurion.Receipt{ID: "rcp_2", Command: "c", Task: "tsk_1", ExitCode: 1, Output: "FAILED in 7 ms\n"}
+	third := centurion.Receipt{ID: "rcp_3", Command: "c", Task: "tsk_1", ExitCode: 1, Output: "FAILED in 9 ms\n"}
+	same := func(what string, r centurion.Receipt, want bool, before ...centurion.Receipt) {
+		t.Helper()
+		got := AccountAgain(r, before, func(output string) bool { return mission.Shown(t.Context(), "tsk_1", output) })
+		if strings.Contains(got, "the same as the last time") != want || strings.Contains(got, "FAILED") == want {
+			t.Errorf("%s: %s", what, got)
+		}
+	}
+	same("never shown", second, false, first)
+	say(Account(first), false)
+	same("shown", second, true, first)
+	same("shown the first time", third, true, first, second)
+	passed := second
+	passed.Passed = true
+	same("green in between", third, false, first, passed)
+	say("what was done so far", true)
+	same("summarized since", second, false, first)
 }
 
 func TestMarked(t *testing.T) {

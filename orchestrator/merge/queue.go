@@ -212,7 +212,7 @@ func (m *Queue) Guard(ctx context.Context, tip string, chain []*Work) ([]*Work, 
 		}
 		l := chain[guilty]
 		l.end(&Rejection{Text: "Your work breaks a check of the mission that was green before it.\n" + Account(*red) +
-			"\nMend the cause, then end your turn; the host tries it again.", Short: "it breaks a check of the mission: " + Account(*red),
+			"\nFix the cause, then end your turn; the host tries it again.", Short: "it breaks a check of the mission: " + Account(*red),
 			Cause: event.ReturnedGuard, Command: red.Command, Tree: l.tree, Onto: l.Onto}, nil)
 		chain = chain[:guilty]
 	}
@@ -425,8 +425,9 @@ func (m *Queue) proveLanding(ctx context.Context, l *Work, before, after string)
 			if l.Commit.ID == "" {
 				on = "on the newest state of the mission as it is, since you have changed no file that is not merged"
 			}
-			return &Rejection{Text: "The host ran your acceptance command " + on + ", and it failed.\n" + AccountAgain(r, told) +
-				"\nMend the cause, then end your turn; the host runs it again.", Short: "its acceptance command fails: " + Account(r),
+			shown := func(output string) bool { return l.Task != nil && m.st.Shown(ctx, l.Task.ID, output) }
+			return &Rejection{Text: "The host ran your acceptance command " + on + ", and it failed.\n" + AccountAgain(r, told, shown) +
+				"\nFix the cause, then end your turn; the host runs it again.", Short: "its acceptance command fails: " + Account(r),
 				Cause: event.ReturnedCheck, Command: r.Command, Tree: l.tree, Onto: before}, nil
 		}
 		if back == nil && l.Stuck {

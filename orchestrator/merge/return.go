@@ -129,13 +129,13 @@ func (m *Queue) onlyAsks(ctx context.Context, a *Author, said string) (*Rejectio
 	}
 	if slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.ID == a.Task.ID && t.RejectedFor(event.ReturnedQuestion) }) {
 		return &Rejection{Cause: event.ReturnedStuck, Ends: true, Short: "it has changed no file and ended twice with a question: " + LastLine(said),
-			Text: "A person wants you to go on: finish the item, then end your turn with what you have done."}, nil
+			Text: "A person wants you to continue: finish the item, then end your turn with what you have done."}, nil
 	}
 	ways := "Answer"
 	if a.Agent.Holds("ask_user") {
 		ways = "Ask the person with ask_user. Or answer"
 	}
-	text := "You have changed no file, and your last text ends with a question. Nobody reads a question there. " + ways +
+	text := "You have changed no file, and your last text ends with a question. No one reads a question there. " + ways +
 		" it yourself: decide, do the work, and say what you have decided. If you cannot, begin your last text with " + StuckWord + " and say why."
 	return &Rejection{Cause: event.ReturnedQuestion, Notice: true, Short: "it has changed no file and ended with a question: " + LastLine(said),
 		Text: text}, nil

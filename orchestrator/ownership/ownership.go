@@ -43,7 +43,7 @@ func New(st *state.Mission, iso *isolation.Checkouts, p *plan.Plan, pool *slots.
 func (m *Files) Claim(ctx context.Context, c *isolation.Seat, files []string) error {
 	wider, held := m.Settle(c.Holder, files, c.Above...)
 	if len(held) > 0 {
-		return &centurion.Error{Kind: centurion.KindConflict, Msg: held[0].String() + ", which somebody else is working on",
+		return &centurion.Error{Kind: centurion.KindConflict, Msg: held[0].String() + ", which another agent is working on",
 			Hint: "leave it alone; if your work needs a change there, say so in your result. " + tools.Overlaps(false)}
 	}
 	if len(wider) == 0 {

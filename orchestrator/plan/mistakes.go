@@ -53,7 +53,7 @@ func (p View) mistakes(unread error, had []string) []Mistake {
 }
 
 func misread(id string) string {
-	return fmt.Sprintf("it is not read as item %s, whose task is kept: write «- [~] %s title», or delete the line to cancel the task", id, id)
+	return fmt.Sprintf("it is not read as item %s, whose task is kept: write `- [~] %s title`, or delete the line to cancel the task", id, id)
 }
 
 // ToldMistakes are the mistakes announced to the mission's own agent.
@@ -152,12 +152,12 @@ func mistakesWords(standing []string, right []Mistake) string {
 	var parts []string
 	if len(standing) > 0 {
 		parts = append(parts, "The plan was changed by hand and has mistakes:\n- "+strings.Join(standing, "\n- ")+
-			"\nWhoever works goes on. An item that is named there waits until its line is put right. If it is plain what was meant, put it right with update_todo (content); else leave it to the person.")
+			"\nRunning tasks continue. An item that is named there waits until its line is correct. If the meaning is clear, correct it with update_todo (content); else leave it to the person.")
 	}
 	if len(right) > 0 {
 		places := make([]string, len(right))
 		for i, x := range right {
-			places[i] = x.Place + " is put right"
+			places[i] = x.Place + " is correct now"
 		}
 		parts = append(parts, "In the plan "+strings.Join(FirstOf(places, nil), ", ")+".")
 	}

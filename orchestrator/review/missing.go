@@ -3,6 +3,7 @@ package review
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"centurion"
 	"centurion/orchestrator/plan"
@@ -72,7 +73,7 @@ func (v View) Unreviewed() (out []string) {
 		by, when := v.Coming(w.Item.ID)
 		switch call := v.Plan.FreeReview(w.Item.ID, v.Tasks); {
 		case w.Blank:
-			what += Blank
+			what = strings.TrimSuffix(what, "nothing was changed; ") + Blank // which begins so
 		case by != "":
 			what += fmt.Sprintf("%s reviews it %s", by, when)
 		case slices.Contains(failed, call):

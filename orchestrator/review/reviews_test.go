@@ -2,10 +2,12 @@ package review
 
 import (
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
 	"centurion"
+	"centurion/orchestrator/plan"
 	"centurion/workspace/todo"
 )
 
@@ -61,5 +63,28 @@ func TestWorkEnded(t *testing.T) {
 	}
 	if at := (centurion.Time{Time: WorkEnded(task)}); at.Millis() != 2 {
 		t.Errorf("after two redos the work ended at %d, want 2", at.Millis())
+	}
+}
+
+// Where nothing was changed for a done item, that is said once.
+func TestBlankReviewIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	doc, err := todo.Parse([]byte("# P\n- [x] T1 a @worker\n  - verify: `true`\n- [x] T2 b @worker\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(s int) centurion.Time { return centurion.Time{Time: time.Unix(int64(s), 0)} }
+	v := View{MayReview: true, Plan: plan.View{Doc: doc}, Mission: centurion.Mission{Isolation: centurion.IsolationWorktree},
+		Receipts: []centurion.Receipt{{ID: "rcp_1", Item: "T1", Command: "true", Passed: true, Proof: centurion.ProofUnproven, Why: "nothing was changed"}},
+		Tasks: []centurion.Task{{ID: "w1", Item: "T1", Agent: "worker", Status: centurion.TaskCompleted, Started: at(1), Ended: at(2)},
+			{ID: "r1", Agent: "reviewer", Status: centurion.TaskCompleted, Started: at(3), Ended: at(4), Result: "PASS", Unchanged: true}}}
+	missing := v.Unreviewed()
+	if len(missing) == 0 || !strings.Contains(missing[0], "unproven: `true`: nothing was changed, so a review had nothing to look at") {
+		t.Errorf("%q", missing)
+	}
+	for _, text := range missing {
+		if strings.Count(text, "nothing was changed") > 1 {
+			t.Error(text)
+		}
 	}
 }

@@ -21,6 +21,24 @@ func (m *Mission) LastText(ctx context.Context, id string) (text string, err err
 	return text, err
 }
 
+// Shown reports whether the session of a task was sent a text that it still has: not one from before a summary of its history.
+func (m *Mission) Shown(ctx context.Context, task, text string) bool {
+	t, err := m.Store.Task(ctx, task)
+	if err != nil {
+		return false
+	}
+	messages, err := m.Store.Messages(ctx, t.Session)
+	for _, x := range slices.Backward(messages) {
+		if err != nil || x.Summary {
+			return false
+		}
+		if x.Role == centurion.RoleUser && strings.Contains(x.Text(), text) {
+			return true
+		}
+	}
+	return false
+}
+
 func FirstLines(s string, lines, size int) string {
 	all := strings.Split(strings.TrimSpace(s), "\n")
 	return centurion.Clip(strings.TrimSpace(strings.Join(all[:min(lines, len(all))], "\n")), size)
