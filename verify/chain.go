@@ -3,7 +3,6 @@ package verify
 import (
 	"cmp"
 	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -161,11 +160,7 @@ func flatten(s *syntax.Stmt, end bool) []*syntax.Stmt {
 }
 
 // newMark makes a word that distinguishes the script's own lines from the output of clauses. It is also a valid variable name.
-func newMark() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	return "centurion_" + hex.EncodeToString(b[:])
-}
+func newMark() string { return "centurion_" + rand.Text() }
 
 // script runs the clauses in one shell, so that they share its state, each at most once. After each it prints the mark and how every clause so far has
 // ended. A clause that only looks at the project may fail without ending the script; after that only clauses that look or test are run, since others
@@ -314,10 +309,10 @@ func weigh(run centurion.CheckRun, all []ended) result {
 	got.fell, got.ExitCode, got.Output, got.Empty = cmp.Or(only, other.String()), other.exit, printed(all), empty(tests)
 	switch {
 	case len(unseen) > 0:
-		got.unseen = some(unseen, 3)
+		got.unseen = centurion.Names(unseen, 3)
 		got.Broken = fmt.Sprintf("%s failed, and %s behind it was not run", got.fell, got.unseen)
 	case got.Empty == "":
-		got.green = some(green, 3)
+		got.green = centurion.Names(green, 3)
 		got.Broken = fmt.Sprintf("only %s failed, and %s stayed green", got.fell, got.green)
 	}
 	return got

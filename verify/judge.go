@@ -100,7 +100,7 @@ func judge(f facts) (centurion.Proof, string) {
 	case len(f.green) > 1:
 		return centurion.ProofFlaky, "it was red and then green on the same tree"
 	case len(f.weakened) > 0:
-		return centurion.ProofUnproven, "checks were weakened: " + some(f.weakened, 3)
+		return centurion.ProofUnproven, "checks were weakened: " + centurion.Names(f.weakened, 3)
 	case green.Empty != "":
 		return centurion.ProofUnproven, "it ran no test: " + green.Empty
 	case !f.changed:

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,7 +90,7 @@ func (c *Checker) runOn(ctx context.Context, t Trees, tree, command, script stri
 	}
 	if len(changed) > 0 {
 		run.Passed = false
-		run.Error = changedFiles + some(changed, 5)
+		run.Error = changedFiles + centurion.Names(changed, 5)
 	}
 	return run, nil
 }
@@ -130,14 +131,6 @@ func digest(output string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// some names the first n of many.
-func some(names []string, n int) string {
-	if len(names) <= n {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
-}
-
 // Distinct returns the commands without empty lines and repetitions, in order. Commands are compared without surrounding space, because a receipt is
 // for the exact line and a run at the end counts for all items with that line.
 func Distinct(commands []string) []string {
@@ -152,4 +145,45 @@ func Distinct(commands []string) []string {
 		out = append(out, c)
 	}
 	return out
+}
+
+// WithoutWork is the output of the last run of a check without the work, or with it if there was no such run: its head and its tail, at most limit
+// bytes in total.
+func WithoutWork(r centurion.Receipt, limit int) string {
+	out := r.Output
+	for _, run := range slices.Backward(r.Runs) {
+		if run.Kind == centurion.RunRed {
+			out = run.Output
+			break
+		}
+	}
+	if out = strings.TrimSpace(out); len(out) <= limit {
+		return out
+	}
+	return strings.ToValidUTF8(out[:limit/2], "") + "\n[…]\n" + strings.ToValidUTF8(out[len(out)-limit/2:], "")
+}
+
+// Trees provides the git trees for a proof and the only checkout where checks run.
+type Trees interface {
+	// Lay sets the checkout to a tree or commit and returns the project's directory in it. Ignored files stay, so that dependencies need not be fetched
+	// again.
+	Lay(ctx context.Context, tree string) (dir string, err error)
+	// Changed lists tracked files that differ from the last laid tree.
+	Changed(ctx context.Context) ([]string, error)
+	// Diff lists the changes between two trees or commits.
+	Diff(ctx context.Context, from, to string) ([]centurion.FileDiff, error)
+	// Read returns a file of a tree. The error has centurion.KindNotFound if there is none.
+	Read(ctx context.Context, tree, path string) ([]byte, error)
+	// Without makes a tree of `to` with the hunks that out selects reverted to `from`; see the same method of a repository.
+	Without(ctx context.Context, from, to string, out func(f centurion.FileDiff, h *centurion.Hunk) bool) (tree, removed string, err error)
+	// With makes a tree in which these files have this content; nil removes a file.
+	With(ctx context.Context, tree string, files map[string][]byte) (string, error)
+}
+
+// Work is the work that a receipt has to prove.
+type Work struct {
+	Command    string
+	Before     string // the tree or commit before the work
+	After      string // tree or commit with the work
+	Regression bool   // the check must only pass before and after
 }
