@@ -1,10 +1,13 @@
 package recovery
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"regexp"
+	"strings"
 	"syscall"
 	"time"
 
@@ -62,33 +65,28 @@ func Classify(err error) (centurion.Kind, Fault) {
 	case "":
 		return "", FaultNone
 	case centurion.KindInternal:
-	case centurion.KindInvalidRequest:
-		if k, fault := byText(err.Error(), rejections); k != "" {
+		if kind = cmp.Or(byStatus(status(err)), byCause(err)); kind != "" {
+			break
+		}
+		if k, fault := byShape(err.Error()); k != "" {
 			return k, fault
 		}
+	}
+	kind, fault := refine(kind, err.Error())
+	return cmp.Or(kind, centurion.KindInternal), fault
+}
+
+// refine adds what a provider's text says to a kind that says little: what a request is rejected for, and without a kind what else
+// has failed.
+func refine(kind centurion.Kind, text string) (centurion.Kind, Fault) {
+	if kind != "" && kind != centurion.KindInvalidRequest {
 		return kind, FaultNone
-	default:
-		return kind, FaultNone
 	}
-	if k := byStatus(status(err)); k == centurion.KindInvalidRequest {
-		if t, fault := byText(err.Error(), rejections); t != "" {
-			return t, fault
-		}
-		return k, FaultNone
-	} else if k != "" {
-		return k, FaultNone
-	}
-	if k := byCause(err); k != "" {
-		return k, FaultNone
-	}
-	if k, fault := byShape(err.Error()); k != "" {
+	if k, fault := byText(text, rejections); k != "" {
 		return k, fault
 	}
-	if k, fault := byText(err.Error(), rejections); k != "" {
-		return k, fault
-	}
-	if k, _ := byText(err.Error(), others); k != "" {
-		return k, FaultNone
+	if kind == "" {
+		kind, _ = byText(text, others)
 	}
 	return kind, FaultNone
 }
@@ -194,4 +192,35 @@ func status(err error) int { return first(err, func(e *centurion.Error) int { re
 
 func retryAfter(err error) time.Duration {
 	return max(0, first(err, func(e *centurion.Error) time.Duration { return e.RetryAfter }))
+}
+
+// shape is an error in OpenCode's JSON format, which other programs pass on as text.
+type shape struct {
+	Name string `json:"name"`
+	Data struct {
+		Message    string `json:"message"`
+		StatusCode int    `json:"statusCode"`
+	} `json:"data"`
+}
+
+// shapeKinds are the names of errors that say enough.
+var shapeKinds = map[string]centurion.Kind{
+	"ProviderAuthError":    centurion.KindAuth,
+	"MessageAbortedError":  centurion.KindCancelled,
+	"ContextOverflowError": centurion.KindOverflow,
+	"ContentFilterError":   centurion.KindRefusal,
+}
+
+// byShape reads {"name":…,"data":{"message":…,"statusCode":…}} from a text: only its fields count, not numbers or words elsewhere. It
+// returns "" for a text of another form.
+func byShape(text string) (centurion.Kind, Fault) {
+	i := strings.Index(text, `{"name"`)
+	if i < 0 {
+		return "", FaultNone
+	}
+	var s shape
+	if json.NewDecoder(strings.NewReader(text[i:])).Decode(&s) != nil || s.Name == "" {
+		return "", FaultNone
+	}
+	return refine(cmp.Or(shapeKinds[s.Name], byStatus(s.Data.StatusCode)), s.Data.Message)
 }

@@ -21,10 +21,7 @@ func (r *Runner) RunBackground(ctx context.Context, c centurion.Command, out io.
 	if ctx.Err() != nil {
 		return none, causeOf(ctx, runOp)
 	}
-	var bytes int64
-	res, err := r.run(ctx, shell, c, func(pipe io.Reader) { bytes = copyOut(out, pipe) }, started)
-	res.Bytes = bytes
-	return res, err
+	return r.run(ctx, shell, c, out, started)
 }
 
 // copyOut copies r to w until r ends or fails, and continues to read if w fails. It returns the length of r.

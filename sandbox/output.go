@@ -2,15 +2,12 @@ package sandbox
 
 import (
 	"fmt"
-	"io"
 	"strings"
-	"sync"
 	"unicode/utf8"
 )
 
 // output keeps the head and the tail of a command's output, in a fixed amount of memory.
 type output struct {
-	mu    sync.Mutex
 	head  []byte
 	tail  []byte // a ring once it is full
 	next  int    // next position in the ring
@@ -20,22 +17,9 @@ type output struct {
 
 func newOutput(keep int) *output { return &output{half: max(keep/2, 1)} }
 
-// readFrom copies r until it ends or fails; both mean the end of the output.
-func (o *output) readFrom(r io.Reader) {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := r.Read(buf)
-		o.write(buf[:n])
-		if err != nil {
-			return
-		}
-	}
-}
-
-func (o *output) write(b []byte) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.total += int64(len(b))
+func (o *output) Write(b []byte) (int, error) {
+	size := len(b)
+	o.total += int64(size)
 	if room := o.half - len(o.head); room > 0 {
 		n := min(room, len(b))
 		o.head = append(o.head, b[:n]...)
@@ -54,12 +38,11 @@ func (o *output) write(b []byte) {
 		o.next = (o.next + n) % o.half
 		b = b[n:]
 	}
+	return size, nil
 }
 
 // result returns the kept output as valid UTF-8, with a line in between about the omission, and the total size.
 func (o *output) result() (string, int64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	tail := string(o.tail[o.next:]) + string(o.tail[:o.next])
 	left := o.total - int64(len(o.head)) - int64(len(tail))
 	if left == 0 {

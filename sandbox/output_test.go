@@ -25,9 +25,9 @@ func TestOutput(t *testing.T) {
 		for _, slow := range []bool{false, true} {
 			o := newOutput(test.keep)
 			if slow {
-				o.readFrom(iotest.OneByteReader(strings.NewReader(test.in)))
+				copyOut(o, iotest.OneByteReader(strings.NewReader(test.in)))
 			} else {
-				o.readFrom(strings.NewReader(test.in))
+				copyOut(o, strings.NewReader(test.in))
 			}
 			got, total := o.result()
 			if got != test.want || total != int64(len(test.in)) {
@@ -43,7 +43,7 @@ func FuzzOutput(f *testing.F) {
 		keep, chunk = 2+abs(keep)%1000, 1+abs(chunk)%100
 		o := newOutput(keep)
 		for i := 0; i < len(in); i += chunk {
-			o.write(in[i:min(i+chunk, len(in))])
+			_, _ = o.Write(in[i:min(i+chunk, len(in))])
 		}
 		got, total := o.result()
 		if total != int64(len(in)) || !utf8.ValidString(got) {
@@ -62,6 +62,6 @@ func BenchmarkOutput(b *testing.B) {
 	o := newOutput(DefaultKeep)
 	b.SetBytes(int64(len(line)))
 	for b.Loop() {
-		o.write(line)
+		_, _ = o.Write(line)
 	}
 }

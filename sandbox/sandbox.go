@@ -77,8 +77,8 @@ func (r *Runner) Run(ctx context.Context, c centurion.Command) (centurion.Comman
 	}
 	defer r.slots.Release(1)
 	out := newOutput(cmp.Or(c.Keep, r.Keep, DefaultKeep))
-	res, err := r.run(ctx, shell, c, out.readFrom, nil)
-	res.Output, res.Bytes = out.result()
+	res, err := r.run(ctx, shell, c, out, nil)
+	res.Output, _ = out.result()
 	return res, err
 }
 
@@ -91,9 +91,9 @@ func prepare(c centurion.Command) (shell string, err error) {
 	return findShell()
 }
 
-// run runs a command. Its output goes to drain, which returns at the end of its pipe; started, if not nil, is called with the process
-// id when the command runs.
-func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, drain func(io.Reader), started func(pid int)) (centurion.CommandResult, error) {
+// run runs a command. Its output goes to out; after an error of out the rest is read and dropped, so that the command does not block.
+// started, if not nil, is called with the process id when the command runs.
+func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, out io.Writer, started func(pid int)) (centurion.CommandResult, error) {
 	id, start := rand.Text(), time.Now()
 	cmd, pipe, err := r.begin(shell, c, id)
 	if err != nil {
@@ -108,10 +108,11 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, dra
 		c.Begun()
 	}
 	var group guard.Group
+	var size int64
 	drained := make(chan struct{})
 	group.Go("read command output", func() error {
 		defer close(drained)
-		drain(pipe)
+		size = copyOut(out, pipe)
 		return nil
 	})
 	exited := make(chan struct{})
@@ -137,7 +138,7 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, dra
 	_ = pipe.Close()
 	err = group.Wait()
 
-	res := centurion.CommandResult{ExitCode: cmd.ProcessState.ExitCode(), TimedOut: timedOut, Duration: time.Since(start)}
+	res := centurion.CommandResult{ExitCode: cmd.ProcessState.ExitCode(), TimedOut: timedOut, Bytes: size, Duration: time.Since(start)}
 	if timedOut || stopped {
 		res.ExitCode = -1
 	}

@@ -5,19 +5,16 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
 // scan lists the processes of this user with the entry mark in their environment, except this process and its ancestors. Unreadable
 // processes belong to other users or have just ended; zombies have no environment any more.
 func scan(ctx context.Context, mark string) ([]Process, error) {
-	proc, err := os.Open("/proc")
-	if err != nil {
-		return nil, err
-	}
-	defer proc.Close()
-	names, err := proc.Readdirnames(-1)
+	names, err := processes()
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +39,23 @@ func scan(ctx context.Context, mark string) ([]Process, error) {
 		found = append(found, Process{PID: pid, Command: commandLine(string(args))})
 	}
 	return found, nil
+}
+
+// processes lists the names of the processes' directories in /proc.
+func processes() ([]string, error) {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer proc.Close()
+	names, err := proc.Readdirnames(-1)
+	return slices.DeleteFunc(names, func(name string) bool { return name[0] < '0' || name[0] > '9' }), err
+}
+
+// stat returns the state, the parent and the group of a process, and more; nothing if it has just ended.
+func stat(pid string) []string {
+	b, _ := os.ReadFile("/proc/" + pid + "/stat")
+	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // the name before may contain anything
 }
 
 // marked reports whether a process has the entry mark in its environment.
@@ -100,16 +114,21 @@ func ancestors() map[int]bool {
 	out := map[int]bool{}
 	for pid := os.Getpid(); pid > 0 && !out[pid]; {
 		out[pid] = true
-		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if err != nil {
-			break
-		}
-		// pid (name) state parent …; the name may contain anything
-		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+		fields := stat(strconv.Itoa(pid))
 		if len(fields) < 2 {
 			break
 		}
-		pid, _ = strconv.Atoi(string(fields[1])) // 0 ends it
+		pid, _ = strconv.Atoi(fields[1]) // 0 ends it
 	}
 	return out
+}
+
+// runs reports whether a process group has a member that is not just a zombie. In a container whose first process does not reap,
+// zombies stay forever, and each command would wait out its grace.
+func runs(group int) bool {
+	names, err := processes()
+	return err != nil || slices.ContainsFunc(names, func(name string) bool {
+		f := stat(name)
+		return len(f) > 2 && f[2] == strconv.Itoa(group) && f[0] != "Z" && f[0] != "X"
+	})
 }
