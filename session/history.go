@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/provider"
+	"centurion/recovery"
+	"centurion/store"
 )
 
 // unsent marks a tool part whose call never became part of an accepted answer: the stream failed before it was complete.
@@ -164,3 +167,80 @@ func (p pathSet) add(paths ...string) {
 }
 
 func (p pathSet) sorted() []string { return slices.Sorted(maps.Keys(p)) }
+
+// PutModel records, in tx, the model of the session from its next request on, and the failures that led to it. The session's own model
+// is kept. Open the session again with the new model afterwards.
+func (s *Session) PutModel(tx *store.Tx, to centurion.ModelRef, r centurion.Retry) error {
+	s.isAsked()
+	rec := s.rec
+	if rec.Metadata.OwnModel == nil {
+		rec.Metadata.OwnModel = rec.Model
+	}
+	rec.Model = &centurion.SessionModel{ID: to.ID, Provider: to.Provider}
+	if own := rec.Metadata.OwnModel; own != nil && *own == *rec.Model {
+		rec.Metadata.OwnModel = nil
+	}
+	rec.Metadata.Retry = &r
+	if err := tx.PutSession(&rec); err != nil {
+		return err
+	}
+	s.rec = rec
+	return nil
+}
+
+// ClearRetry records, in tx, that no request waits for a retry: the streak of failures is over.
+func (s *Session) ClearRetry(tx *store.Tx) error {
+	s.isAsked()
+	s.rec.Metadata.Retry = nil
+	return tx.PutSession(&s.rec)
+}
+
+// fitting omits thoughts of other models from the history: reasoning is signed by its model, and others refuse it.
+func fitting(stored []centurion.Message, model centurion.ModelRef) []centurion.Message {
+	foreign := func(m centurion.Message) bool {
+		return m.Role == centurion.RoleAssistant && m.Model != model &&
+			slices.ContainsFunc(m.Parts, func(p centurion.Part) bool { return p.Type == centurion.PartReasoning })
+	}
+	if !slices.ContainsFunc(stored, foreign) {
+		return stored
+	}
+	fit := slices.Clone(stored)
+	for i, m := range fit {
+		if foreign(m) {
+			fit[i].Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p centurion.Part) bool { return p.Type == centurion.PartReasoning })
+		}
+	}
+	return fit
+}
+
+// forget removes thoughts from a history if the provider has refused them, according to m; it would refuse them again. Later thoughts
+// are sent as usual.
+func forget(history []provider.Message, m *centurion.Message) {
+	if m.Error == nil {
+		return
+	}
+	_, fault := recovery.Classify(&centurion.Error{Kind: centurion.KindInvalidRequest, Status: m.Error.Data.StatusCode, Msg: m.Error.Data.Message})
+	if fault != recovery.FaultThinkingOrder {
+		return
+	}
+	for i := range history {
+		history[i].Thoughts = nil
+	}
+}
+
+// Calls yields the tool calls of the current line that are sent with their results, oldest first. It omits calls replaced by a
+// compaction, and reads whose text was shortened; written text is in the call itself. It may be called only between turns.
+func (s *Session) Calls() iter.Seq[centurion.Part] {
+	return func(yield func(centurion.Part) bool) {
+		for i := range s.history {
+			for _, p := range s.history[i].Parts {
+				if p.Type != centurion.PartTool || !sent(p) || p.Tool == "read" && p.State.Metadata[clipped] != nil {
+					continue
+				}
+				if !yield(p) {
+					return
+				}
+			}
+		}
+	}
+}
