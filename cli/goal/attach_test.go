@@ -82,6 +82,18 @@ func TestAttachRefuses(t *testing.T) {
 	if _, err := attached(t, 120, text, "a.txt"); err != nil {
 		t.Errorf("a text that fits: %v", err)
 	}
+	large := filepath.Join(t.TempDir(), "large")
+	if err := os.WriteFile(large, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for size, fits := range map[int64]bool{centurion.MaxFile: true, centurion.MaxFile + 1: false} {
+		if err := os.Truncate(large, size); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readGiven(large); (err == nil) != fits {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
 	if runtime.GOOS != "windows" {
 		if _, err := readGiven("/dev/null"); err == nil || !strings.Contains(err.Error(), "no regular file") {
 			t.Errorf("a device: %v", err)

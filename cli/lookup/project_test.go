@@ -145,6 +145,12 @@ func TestAsksOfAPerson(t *testing.T) {
 			t.Errorf("%s:\n%s, %v; want\n%s", reason, got, err, want)
 		}
 	}
+	api.missions = []server.Mission{mission("msn_1", centurion.MissionBlocked, "a asks 2 questions: x · y ("+approval.AsksHint+")")}
+	api.asks = []store.Ask{{ID: "que_3", Type: store.AskQuestion, Mission: "msn_2"}} // of another one: its own are answered
+	if all, err := Waiting(t.Context(), api); err != nil || len(all) != 2 || !strings.Contains(all[1].Title, "answered; continue with: centurion resume msn_1") {
+		t.Errorf("%+v, %v", all, err)
+	}
+	api.asks = []store.Ask{que, per}
 	if got := stillNeeds(mission("msn_1", centurion.MissionBlocked, waits), []store.Ask{que}); got != waits {
 		t.Errorf("an open question is told as %q", got)
 	}
@@ -207,6 +213,12 @@ func TestUndoLooks(t *testing.T) {
 			t.Errorf("%s: %s, %v", want, m.ID, err)
 		}
 	}
+	shared := look() // what is written in the person's own files reached them when it was written
+	shared.missions = shared.missions[1:]
+	shared.missions[0].Merged, shared.missions[1].Isolation, shared.missions[1].Updated = &centurion.Merged{Time: at(20)}, centurion.IsolationShared, at(30)
+	if m, _, err := Undoable(t.Context(), shared, takeover.UndoRequest{}); m.ID != "msn_1" || err != nil {
+		t.Errorf("of a merge and later shared work: %s, %v", m.ID, err)
+	}
 	if m, r, err := Redoable(t.Context(), look(), takeover.UndoRequest{}); m.ID != "msn_2" || r.Mission != "msn_2" || err != nil {
 		t.Errorf("redo of %s, %v", m.ID, err)
 	}
@@ -251,6 +263,9 @@ func TestNames(t *testing.T) {
 	}
 	if _, err := ID(t.Context(), api, "T22"); centurion.KindOf(err) != usage || !strings.Contains(centurion.HintOf(err), `"T2"`) {
 		t.Errorf("a misspelt name: %v (%s)", err, centurion.HintOf(err))
+	}
+	if id, err := ID(t.Context(), api, "0"); centurion.KindOf(err) != usage {
+		t.Errorf("a number is taken for the address of %s: %v", id, err)
 	}
 	if _, err := ID(t.Context(), project{}, "T2"); centurion.KindOf(err) != usage {
 		t.Errorf("in a project without missions: %v", err)

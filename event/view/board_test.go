@@ -253,6 +253,7 @@ func TestBoardDoing(t *testing.T) {
 		"failed go test ./...":  {"verify.failed", "tsk_a", `{"command":"go test ./..."}`},
 		"bash make":             {"tool.started", "tsk_a", `{"tool":"bash","input":{"description":"x","command":"make"}}`},
 		"grep /a b/":            {"tool.started", "tsk_a", `{"tool":"grep","input":{"pattern":"a b"}}`},
+		"glob *.go":             {"tool.started", "tsk_a", `{"tool":"glob","input":{"pattern":"*.go"}}`},
 		"read a title":          {"tool.completed", "tsk_a", `{"tool":"read","title":"a title","input":{"path":"x"}}`},
 		"think":                 {"tool.started", "tsk_a", `{"tool":"think","input":{"n":1}}`},
 		"stopped: by a person":  {string(centurion.EventSessionAborted), "tsk_a", `{"reason":"by a person"}`},

@@ -185,7 +185,7 @@ func TestInstallAndRemove(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		t.Chdir(dir)
-		u := &Supervisor{File: filepath.Join(dir, "a", "x.service"), text: "[Unit]\n", reach: sh(c.reach), start: sh(c.start), stop: sh("true"), forget: c.forget, links: []string{filepath.Join(dir, "link")}}
+		u := &Supervisor{File: filepath.Join(dir, "a", "x.service"), text: "[Unit]\n", reach: sh(c.reach), start: sh(c.start), stop: sh("true"), after: sh(": > after"), forget: c.forget, links: []string{filepath.Join(dir, "link")}}
 		unreachable, err := u.Install(t.Context())
 		if (unreachable != nil) != c.unreachable || (err != nil) != c.fail || c.fail && !strings.Contains(err.Error(), "broken") {
 			t.Errorf("%s: %v, %v", name, unreachable, err)
@@ -193,7 +193,9 @@ func TestInstallAndRemove(t *testing.T) {
 		if b, err := os.ReadFile(u.File); err != nil || string(b) != u.text {
 			t.Errorf("%s: the file holds %q, %v", name, b, err)
 		}
-		if err := os.Symlink(u.File, u.links[0]); err != nil {
+		if c.unreachable { // it has made no link then
+			u.links = append(u.links, filepath.Join(dir, "none"))
+		} else if err := os.Symlink(u.File, u.links[0]); err != nil {
 			t.Fatal(err)
 		}
 		if had, running, err := u.Remove(t.Context()); !had || running != nil || err != nil {
@@ -201,6 +203,9 @@ func TestInstallAndRemove(t *testing.T) {
 		}
 		if _, err := os.Lstat(u.links[0]); err == nil {
 			t.Errorf("%s: the link stays", name)
+		}
+		if _, err := os.Stat("after"); err != nil {
+			t.Errorf("%s: the supervisor is not told that the file is gone: %v", name, err)
 		}
 		if had, _, err := u.Remove(t.Context()); had || err != nil {
 			t.Errorf("%s: removed again: %v, %v", name, had, err)
