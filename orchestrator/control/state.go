@@ -36,7 +36,7 @@ type State struct {
 	Unpriced bool             `json:"unpriced,omitempty"`
 }
 
-// Child is a task that a session has delegated.
+// Child is a task delegated by a session.
 type Child struct {
 	Task    string               `json:"task"`
 	Session string               `json:"session,omitempty"`
