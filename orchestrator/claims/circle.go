@@ -10,7 +10,7 @@ type want struct{ holder, path string }
 
 // want notes that a holder was refused a path. r.mu is held.
 func (r *Registry) want(holder, path string) {
-	if h, ok := r.held[holder]; ok && !slices.Contains(h.wants, path) { // nobody waits for an agent without files
+	if h, ok := r.held[holder]; ok && !slices.Contains(h.wants, path) { // no one waits for an agent without files
 		h.wants = append(slices.Clone(h.wants), path)
 		r.put(holder, h)
 	}
