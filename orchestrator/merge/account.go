@@ -10,7 +10,7 @@ import (
 	"centurion/verify"
 )
 
-// Account tells a model of a failed check.
+// Account describes a failed check for a model.
 func Account(r centurion.Receipt) string {
 	s := fmt.Sprintf("`%s` ended with exit code %d after %d ms.", r.Command, r.ExitCode, r.Millis)
 	if r.Error != "" {
@@ -25,8 +25,8 @@ func Account(r centurion.Receipt) string {
 	return s + " It printed nothing."
 }
 
-// AccountAgain is [Account] for a task: an output that its session was shown before is not repeated. Outputs that differ only in numbers, such
-// as times, are the same. before are earlier receipts; shown reports whether the session was sent an output.
+// AccountAgain is [Account] for a session that knows an earlier failure of the same command: it omits output that the session already
+// has. Differences only in numbers, such as times, are ignored.
 func AccountAgain(r centurion.Receipt, before []centurion.Receipt, shown func(output string) bool) string {
 	for _, b := range slices.Backward(before) {
 		if b.ID == r.ID || b.Task != r.Task || b.Command != r.Command || b.Final {
@@ -52,7 +52,7 @@ func withoutNumbers(s string) string {
 	}, strings.TrimSpace(s))
 }
 
-// Passed says of a green check what it is worth.
+// Passed says what a passed check is worth.
 func Passed(r centurion.Receipt) string {
 	text := fmt.Sprintf("`%s` passed", r.Command)
 	if r.Proof == "" || r.Proof.Solid() {
@@ -62,13 +62,13 @@ func Passed(r centurion.Receipt) string {
 }
 
 const (
-	// removedTold is how much a worker is shown of what was taken out of its work, in bytes. It knows its work; this says which part.
+	// removedTold is how many bytes of its removed work a worker is shown. It knows its work; this shows which part was removed.
 	removedTold = 3000
-	// stayedTold is how much it is shown of what its command printed then, in bytes from both ends: which tests passed.
+	// stayedTold is how many bytes of its command's output it is shown, from both ends: which tests passed.
 	stayedTold = 3000
 )
 
-// Hollow tells a worker that its tests pass without its work, what was taken out, and what would be right.
+// Hollow tells a worker that its tests pass without its work, what was removed, and what would be right.
 func Hollow(r centurion.Receipt) *Rejection {
 	var b strings.Builder
 	b.WriteString("Your acceptance command passes, but it proves nothing: " + r.Why + ".\nThe host ran: " + r.Command)
@@ -85,7 +85,7 @@ func Hollow(r centurion.Receipt) *Rejection {
 	return &Rejection{Text: b.String(), Short: "its tests tell nothing of its work: " + r.Why, Cause: event.ReturnedHollow, Command: r.Command}
 }
 
-// testless tells a worker that its check ran no test. One that ends its turn again without a change has no better answer.
+// testless tells a worker that its check ran no test. If it ends its turn again without a change, it has no better answer.
 func testless(r centurion.Receipt) *Rejection {
 	return &Rejection{Text: "Your acceptance command passes, but it proves nothing: " + r.Why + ".\nThe host ran: " + r.Command +
 		"\nWrite the test that this command is to run, under the name that it asks for, then end your turn; the host runs it again. " +

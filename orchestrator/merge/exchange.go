@@ -16,9 +16,9 @@ import (
 	"centurion/workspace/todo"
 )
 
-// KeepsChecks refuses a new plan that changes what was to be proven after work on it has begun: the acceptance commands of an
-// item that has been started or done, and the mission's own checks. Only a person may do that, or the reviewer, who has no
-// work of its own to defend, or the mission's own agent with commands that have proved nothing ([mayExchange]): what changes is returned.
+// KeepsChecks refuses a new plan that changes proofs after work on them has started: the acceptance commands of a started or done item,
+// and the mission's own checks. Only a person may change them, or the reviewer, who has no work of its own to defend, or the mission's
+// own agent for commands that have proved nothing ([mayExchange]): it returns the changes.
 func (m *Queue) KeepsChecks(ctx context.Context, a *Author, prev, next *todo.Doc) ([]centurion.Exchange, error) {
 	if prev == nil {
 		return nil, nil
@@ -31,7 +31,7 @@ func (m *Queue) KeepsChecks(ctx context.Context, a *Author, prev, next *todo.Doc
 	if err != nil {
 		return nil, err
 	}
-	begun := func(it, now todo.Item) bool { // of an item that was only handed out the commands may change, but not to less
+	begun := func(it, now todo.Item) bool { // an item that was only delegated may get other commands, but no weaker ones
 		if weaker(it.Verify, now.Verify) && slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.Item == it.ID }) {
 			return true
 		}
@@ -68,8 +68,8 @@ func (m *Queue) KeepsChecks(ctx context.Context, a *Author, prev, next *todo.Doc
 	return changed, nil
 }
 
-// mayExchange reports whether the mission's own agent may make a change of an item's commands: each that goes was run last with the verdict that
-// it proves nothing, and at least as many stand there afterwards. What another command is worth shows when it runs.
+// mayExchange reports whether the mission's own agent may change an item's commands: each removed one proved nothing in its last run,
+// and at least as many remain. The worth of a new command shows when it runs.
 func mayExchange(x centurion.Exchange, receipts []centurion.Receipt) bool {
 	from, to := verify.Distinct(x.From), verify.Distinct(x.To)
 	if x.Item == "" || weaker(from, to) {
@@ -93,8 +93,8 @@ func exchangeWords(changed []centurion.Exchange) string {
 	return strings.Join(out, "; ")
 }
 
-// ChecksExchanged records what an agent has changed of what has to be proven, for a person and for whoever delegated a
-// review, and runs the new commands of done items, so that it is known at once what they are worth. It returns that in words.
+// ChecksExchanged records an agent's changes of proofs, for a person and the requester of a review, and runs the new commands of done
+// items, so that their worth is known at once. It returns that in words.
 func (m *Queue) ChecksExchanged(ctx context.Context, a *Author, changed []centurion.Exchange) (notes []string, err error) {
 	if len(changed) == 0 {
 		return nil, nil
@@ -142,7 +142,7 @@ func (m *Queue) ChecksExchanged(ctx context.Context, a *Author, changed []centur
 	return notes, nil
 }
 
-// weaker reports whether commands ask for less than others: there are fewer, or one can only pass.
+// weaker reports whether commands demand less than others: there are fewer, or one can only pass.
 func weaker(from, to []string) bool {
 	to = verify.Distinct(to)
 	return len(to) < len(verify.Distinct(from)) || slices.ContainsFunc(to, verify.CanOnlyPass)

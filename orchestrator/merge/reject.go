@@ -14,28 +14,28 @@ import (
 	"centurion/worktree"
 )
 
-// Rejection is why work goes back to the session that did it.
+// Rejection is why work is returned to its session.
 type Rejection struct {
 	Text  string // for that session
-	Short string // for whoever hears that it gave up
+	Short string // for others, about why it gave up
 
 	Cause   string   // one of event.Returned…
-	Files   []string // that it is about, of the project
+	Files   []string // the affected files of the project
 	Command string   // that failed
 
-	// Notice says that nothing has failed: the session is told once of something that it may have meant, and it does not count
-	// among the returns of its work.
+	// Notice means that nothing has failed: the session is told once about something it may have intended, and that does not count as a
+	// return of its work.
 	Notice bool
 
-	// Ends says that going back would not help: the session has said how it stands, and somebody else decides.
+	// Ends means that returning would not help: the session has stated its situation, and others decide.
 	Ends bool
 
-	// Tree is what is laid into the session's checkout: its work on top of what others have done since, with markers where
-	// the two conflict. Onto is the commit that it stands on then. Both are empty if the checkout stays as it is.
+	// Tree is what the session's checkout gets: its work on top of others' later work, with markers for conflicts. Onto is the commit
+	// below it. Both are empty if the checkout stays as it is.
 	Tree, Onto string
 }
 
-// leftMarkers looks for what must not be merged: files into which a commit has brought the markers of a conflict.
+// leftMarkers looks for unmergeable content: files to which a commit added conflict markers.
 func (m *Queue) leftMarkers(ctx context.Context, c worktree.Commit) (*Rejection, error) {
 	if c.ID == "" {
 		return nil, nil
@@ -55,7 +55,7 @@ func (m *Queue) leftMarkers(ctx context.Context, c worktree.Commit) (*Rejection,
 		Short: "it leaves conflict markers in " + strings.Join(left, ", "), Cause: event.ReturnedMarkers, Files: m.iso.InProject(left)}, nil
 }
 
-// marked reports whether the lines that a change adds have all three markers, in their order.
+// marked reports whether the added lines of a change contain all three markers, in order.
 func marked(f centurion.FileDiff) bool {
 	want := []string{"+<<<<<<< ", "+=======", "+>>>>>>> "}
 	for _, h := range f.Hunks {
@@ -70,7 +70,7 @@ func marked(f centurion.FileDiff) bool {
 	return false
 }
 
-// conflict tells of work that does not fit to what others have done since.
+// conflict describes work that conflicts with others' later work.
 func (m *Queue) conflict(ctx context.Context, l *Work, laid worktree.Rebased, onto string) (*Rejection, error) {
 	var files, kinds []string
 	for _, x := range laid.Conflicts {
@@ -116,7 +116,7 @@ func (m *Queue) conflict(ctx context.Context, l *Work, laid worktree.Rebased, on
 		Cause: event.ReturnedConflict, Files: m.iso.InProject(files), Tree: laid.Tree, Onto: onto}, nil
 }
 
-// Intents tells what those wanted whose merged work touches the files and which the work does not stand on.
+// Intents describes what others intended whose merged work touches the files and is not below this work.
 func (m *Queue) Intents(ctx context.Context, l *Work, files []string) (string, error) {
 	tasks, err := m.st.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
@@ -149,14 +149,14 @@ func (m *Queue) Intents(ctx context.Context, l *Work, files []string) (string, e
 	return b.String(), nil
 }
 
-// StuckAnyway holds back the work of an agent that says that it is stuck: why says what is missing that would show otherwise.
+// StuckAnyway holds back the work of an agent that says it is stuck: why says what would be needed to refute that.
 func StuckAnyway(why string) *Rejection {
 	return &Rejection{Cause: event.ReturnedStuck, Ends: true, Short: "its agent says that it is stuck, and " + why,
 		Text: "You said that you are stuck. A person wants you to try on: finish the item, then end your turn with what you have done."}
 }
 
-// stuckOn holds back a landing whose agent says that it is stuck, unless a green check proves the work. Where nothing is left to merge, only
-// what the same task has merged before can be what it proves.
+// stuckOn holds back a landing whose agent says it is stuck, unless a green check proves the work. If nothing is left to merge, only
+// what the same task has merged before can be proven by it.
 func stuckOn(l *Work, r centurion.Receipt) *Rejection {
 	switch {
 	case l.Idle:
@@ -169,10 +169,10 @@ func stuckOn(l *Work, r centurion.Receipt) *Rejection {
 	return StuckAnyway(fmt.Sprintf("its check does not show otherwise: `%s` passed, but is %s (%s)", r.Command, r.Proof, r.Why))
 }
 
-// StuckWord begins the last message of an agent that cannot go on: its work does not come back to it then.
+// StuckWord starts the last message of an agent that cannot continue: its work is then not returned to it.
 const StuckWord = "STUCK"
 
-// GivesUp reports whether an agent ends its turn with the word that says so.
+// GivesUp reports whether an agent ends its turn with that word.
 func GivesUp(said string) bool {
 	word, _, _ := strings.Cut(strings.TrimLeft(said, "*_# \t\n"), "\n")
 	rest, ok := strings.CutPrefix(word, StuckWord)

@@ -13,8 +13,8 @@ import (
 	"centurion/store"
 )
 
-// Return gives work back to the session that did it, for the n-th time in a row, with what others have done since in its checkout.
-// It is told first: a host that dies in between finds the same conflict again, while markers that nobody has explained would be a riddle.
+// Return returns work to its session, for the n-th time in a row, with others' later work in its checkout. The message comes first: a
+// host that dies in between finds the same conflict again, while unexplained markers would be a riddle.
 func (m *Queue) Return(ctx context.Context, a *Author, back *Rejection, n int) error {
 	if err := m.recordReturn(ctx, a, back, n); err != nil {
 		return err
@@ -25,7 +25,7 @@ func (m *Queue) Return(ctx context.Context, a *Author, back *Rejection, n int) e
 	return layBack(ctx, a, back)
 }
 
-// Refuse is [Queue.Return] to a call that the session makes: what is told of it is the call's error.
+// Refuse is [Queue.Return] for a call of the session: the message is the call's error.
 func (m *Queue) Refuse(ctx context.Context, a *Author, back *Rejection) error {
 	if err := m.recordReturn(ctx, a, back, 0); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (m *Queue) Refuse(ctx context.Context, a *Author, back *Rejection) error {
 	return layBack(ctx, a, back)
 }
 
-// recordReturn records that work goes back, and why, and adds to the rejection's text what its session has to know.
+// recordReturn records that work is returned, and why, and adds what the session needs to know to the rejection's text.
 func (m *Queue) recordReturn(ctx context.Context, a *Author, back *Rejection, n int) error {
 	err := m.st.Store.Update(ctx, func(tx *store.Tx) error {
 		e := centurion.Event{Type: centurion.EventTaskReturned, Mission: m.st.ID, Session: a.Session,
@@ -61,7 +61,7 @@ func (m *Queue) recordReturn(ctx context.Context, a *Author, back *Rejection, n 
 	return err
 }
 
-// layBack lays what others have done since into a session's checkout, together with its work.
+// layBack puts others' later work into a session's checkout, together with its own.
 func layBack(ctx context.Context, a *Author, back *Rejection) error {
 	checkout := a.Checkout()
 	if checkout == nil || back.Tree == "" {
@@ -73,8 +73,8 @@ func layBack(ctx context.Context, a *Author, back *Rejection) error {
 	return a.KeepPlace(ctx)
 }
 
-// countdown tells a session how often its work came back, and what becomes of it after the last time. A person is asked only where one is
-// there.
+// countdown tells a session how often its work was returned, and what happens after the last time. A person is only asked if there is
+// one.
 func countdown(n, most int, isolated bool, ask string) string {
 	end := "your task has failed"
 	switch {
@@ -86,8 +86,8 @@ func countdown(n, most int, isolated bool, ask string) string {
 	return fmt.Sprintf("(Returned %d of %d; after that %s.)", n, most, end)
 }
 
-// unfinished holds back the work of an agent that says that it is stuck, where no check of the item could show otherwise: what
-// it has written is half of something, and its item is not done. Where the item has checks, what they prove decides, and stuck is true.
+// unfinished holds back the work of an agent that says it is stuck if no check of the item could refute that: the work is incomplete,
+// and the item is not done. If the item has checks, their result decides, and stuck is true.
 func (m *Queue) unfinished(ctx context.Context, a *Author, said string) (stuck bool, back *Rejection, err error) {
 	if !GivesUp(said) || a.Task.Item == "" {
 		return false, nil, nil
@@ -102,8 +102,8 @@ func (m *Queue) unfinished(ctx context.Context, a *Author, said string) (stuck b
 	return true, StuckAnyway("its item has no check that could show otherwise"), nil
 }
 
-// stuckShared is what becomes of the work of an agent that says that it is stuck, where all write in the same place: a check that is
-// green there may have been green before. failed is the one that is red, or nil.
+// stuckShared decides about the work of an agent that says it is stuck if all write in the same place: a green check may have been
+// green before. failed is the red one, or nil.
 func stuckShared(failed *centurion.Receipt) *Rejection {
 	if failed != nil {
 		return StuckAnyway("its acceptance command fails: " + Account(*failed))
@@ -111,8 +111,8 @@ func stuckShared(failed *centurion.Receipt) *Rejection {
 	return StuckAnyway("that its checks pass does not show otherwise: without isolation nothing tells whether they passed before")
 }
 
-// onlyAsks holds back the work of an agent that has changed nothing for its item and whose last text is a question: nobody reads it there, and
-// the item is not done. It is told so once, which is no return of its work; if it asks again, whoever has handed the item out decides.
+// onlyAsks holds back the work of an agent that has changed nothing for its item and whose last text is a question: no one reads it,
+// and the item is not done. It is told so once, which does not count as a return; if it asks again, the delegating agent decides.
 func (m *Queue) onlyAsks(ctx context.Context, a *Author, said string) (*Rejection, error) {
 	if a.Task.Item == "" || !a.mayChange() || GivesUp(said) || !loop.Asks(said) {
 		return nil, nil
@@ -141,8 +141,8 @@ func (m *Queue) onlyAsks(ctx context.Context, a *Author, said string) (*Rejectio
 		Text: text}, nil
 }
 
-// unruled asks a review whose answer has no verdict for one. That is done once for a task and is no return of its work; if the next answer
-// has none either, whoever has asked for the review is told so.
+// unruled asks a review for a missing verdict. That happens once per task and does not count as a return; if the next answer has none
+// either, the requester of the review is told.
 func (m *Queue) unruled(ctx context.Context, a *Author, said string) (*Rejection, error) {
 	if !state.JudgesNothing(a.Agent.Name, centurion.TaskCompleted, said) || GivesUp(said) {
 		return nil, nil
@@ -156,7 +156,7 @@ func (m *Queue) unruled(ctx context.Context, a *Author, said string) (*Rejection
 			"If something that you could not check keeps you from saying PASS, say FAIL and name it."}, nil
 }
 
-// LastLine is the last line of a text, shortened.
+// LastLine returns the last line of a text, shortened.
 func LastLine(said string) string {
 	said = strings.TrimSpace(said)
 	return centurion.Clip(strings.TrimSpace(said[strings.LastIndexByte(said, '\n')+1:]), 300)
