@@ -1,5 +1,5 @@
-// Package opener opens the conversations of a mission: it finds the agent that a session belongs to, gives it its tools, each run where the
-// session works and fenced off from superseded attempts, and what its model is told at the end of each request.
+// Package opener opens the conversations of a mission: it finds a session's agent, gives it its tools, which run where the session
+// works and are fenced off from superseded attempts, and sets what its model is told at the end of each request.
 package opener
 
 import (
@@ -37,11 +37,11 @@ type Opener struct {
 	Briefs    *brief.Desk
 	Loop      *commander.Loop
 	Tools     *toolset.Set
-	Call      tools.Call // what the calls of all conversations have in common
+	Call      tools.Call // shared by the calls of all conversations
 }
 
 // Open loads a session to be driven, with its tools; t is its task's run, nil for the mission's own agent. The error has
-// centurion.KindConflict for a session that another conversation drives, and KindConfig for one whose agent is gone.
+// centurion.KindConflict for a session driven by another conversation, and KindConfig for one whose agent is gone.
 func (o *Opener) Open(ctx context.Context, id string, t *state.Run) (*agent.Conversation, error) {
 	rec, err := o.Mission.Store.Session(ctx, id)
 	if err != nil {
@@ -72,11 +72,11 @@ func (o *Opener) Open(ctx context.Context, id string, t *state.Run) (*agent.Conv
 	return c, nil
 }
 
-// rewrites reports whether the conversation may replace the shared texts: whoever owns the mission, and a reviewer. All
-// others add notes.
+// rewrites reports whether the conversation may replace the shared texts: the owner of the mission, and a reviewer. All others add
+// notes.
 func rewrites(c *agent.Conversation) bool { return c.Task == nil || c.Agent.Name == agents.Reviewer }
 
-// WrapTools gives the tools of a session what they need of it beside their call.
+// WrapTools adds to a session's tools what they need besides their call.
 func (o *Opener) WrapTools(c *agent.Conversation, held []tools.Tool, rec centurion.Session) []tools.Tool {
 	for i, t := range held {
 		if rec.Metadata.Roster != "" && t.Name() == brief.DelegateTool {
@@ -99,12 +99,12 @@ func (o *Opener) WrapTools(c *agent.Conversation, held []tools.Tool, rec centuri
 	return held
 }
 
-// ownsFiles reports whether the text of a tool says what becomes of files that several work on. Where there are no items it does not come to that.
+// ownsFiles reports whether the text of a tool explains what happens to files that several agents work on, which requires items.
 func (o *Opener) ownsFiles(tool string) bool {
 	return !state.Alone(o.Mission.Profile) && slices.Contains([]string{"update_todo", "edit", "bash"}, tool)
 }
 
-// longer is a tool with more to its description.
+// longer is a tool with an extended description.
 type longer struct {
 	tools.Tool
 	more string
@@ -112,7 +112,7 @@ type longer struct {
 
 func (l longer) Description() string { return l.Tool.Description() + "\n\n" + l.more }
 
-// callOf returns what the session's tool calls may touch: the ways up only for the tools that go there.
+// callOf returns what the session's tool calls may access: the ways up only for the tools that use them.
 func (o *Opener) callOf(c *agent.Conversation, rec centurion.Session, book *notes.Notebook) tools.Call {
 	call, a := o.Call, c.Agent
 	call.Agent, call.Seen, call.Gate, call.Asker = a.Name, &tools.Seen{}, c.Desk(), c.Desk()
@@ -140,8 +140,8 @@ func (o *Opener) callOf(c *agent.Conversation, rec centurion.Session, book *note
 	return call
 }
 
-// agentOf returns the agent that a session belongs to. A session whose agent is gone does not become another one's: the
-// error has centurion.KindConfig and names the file that is missing.
+// agentOf returns a session's agent. A session whose agent is gone does not get another one: the error has centurion.KindConfig and
+// names the missing file.
 func (o *Opener) agentOf(rec centurion.Session) (agents.Agent, error) {
 	a, err := o.Mission.Cast.Get(rec.Agent)
 	if err != nil {
@@ -154,7 +154,7 @@ func (o *Opener) agentOf(rec centurion.Session) (agents.Agent, error) {
 		return agents.Agent{}, e
 	}
 	if rec.Metadata.Tools != nil {
-		return a.SubAgent(rec.Metadata.Tools, ""), nil // its prompt stands in its record
+		return a.SubAgent(rec.Metadata.Tools, ""), nil // its prompt is in its record
 	}
 	if rec.Metadata.Task != "" {
 		a = a.ForTask()
@@ -162,7 +162,7 @@ func (o *Opener) agentOf(rec centurion.Session) (agents.Agent, error) {
 	return a, nil
 }
 
-// around is what stands around one conversation.
+// around is the environment of one conversation.
 type around struct {
 	*Opener
 	c     *agent.Conversation
@@ -171,19 +171,19 @@ type around struct {
 
 var _ agent.Around = (*around)(nil)
 
-// News tells which files others have changed too.
+// News says which files others have changed too.
 func (s *around) News(ctx context.Context) ([]centurion.Message, error) {
 	return s.Claims.News(ctx, s.c)
 }
 
-// Seen says that what Status told of once was read.
+// Seen marks the one-time parts of Status as read.
 func (s *around) Seen() {
 	s.Commands.Heard(s.c.ID())
 	s.notes.Heard()
 }
 
-// Status is what the model should know right now: for those who plan, where the plan stands; for a worker, who else is
-// at work on what, and which of its background commands have ended.
+// Status is what the model should know right now: for planners, the state of the plan; for a worker, who else works on what, and which
+// of its background commands have ended.
 func (s *around) Status() string {
 	c := s.c
 	if c.Task == nil {
