@@ -1,5 +1,5 @@
-// Package ownership knows which session of a mission works on which files: it claims what a session is about to write, refuses what another
-// one has, and tells each of those beside it. When tasks may begin is decided above.
+// Package ownership tracks which session of a mission works on which files: it claims files before a session writes them, refuses those
+// of others, and tells each about its neighbours. When tasks may start is decided above it.
 package ownership
 
 import (
@@ -24,7 +24,7 @@ import (
 	"centurion/tools"
 )
 
-// Files are the files of one mission and who has them. Its methods may be called from several goroutines.
+// Files are the files of one mission and their holders. Its methods are safe for concurrent use.
 type Files struct {
 	claims.Registry
 	st    *state.Mission
@@ -33,13 +33,13 @@ type Files struct {
 	slots *slots.Pool
 }
 
-// New returns the files of a mission, of which nobody has any.
+// New returns the files of a mission, all of them free.
 func New(st *state.Mission, iso *isolation.Checkouts, p *plan.Plan, pool *slots.Pool) *Files {
 	return &Files{st: st, iso: iso, plan: p, slots: pool}
 }
 
-// Claim claims files for the session that sits there and records it with its task. The error has centurion.KindConflict if another one
-// holds a file, and names the holder, so that the model knows whom it is in the way of; then nothing is claimed.
+// Claim claims files for a session and records it with its task. The error has centurion.KindConflict if another session holds a file,
+// and names the holder for the model; then nothing is claimed.
 func (m *Files) Claim(ctx context.Context, c *isolation.Seat, files []string) error {
 	wider, held := m.Settle(c.Holder, files, c.Above...)
 	if len(held) > 0 {
@@ -65,7 +65,7 @@ func (m *Files) Claim(ctx context.Context, c *isolation.Seat, files []string) er
 	})
 }
 
-// ClaimWritten claims what a command has written in a checkout of its own.
+// ClaimWritten claims what a command has written in its own checkout.
 func (m *Files) ClaimWritten(ctx context.Context, c *isolation.Seat) error {
 	if c.HoldsFor == "" { // the mission's own agent holds nothing
 		return nil
@@ -77,8 +77,8 @@ func (m *Files) ClaimWritten(ctx context.Context, c *isolation.Seat) error {
 	return m.Claim(ctx, c, m.iso.InProject(changed))
 }
 
-// HoldAgain gives tasks that had begun back what they held. After a restart that is done for all before any goes on: their
-// work is in their checkouts, and whoever is first would write what another holds.
+// HoldAgain restores the claims of tasks that had started. After a restart this happens for all before any continues: their work is in
+// their checkouts, and the first could otherwise write another's files.
 func (m *Files) HoldAgain(tasks ...centurion.Task) {
 	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t centurion.Task) bool { return t.Status.Ended() || t.Attempt == 0 })
 	for _, t := range tasks {
@@ -86,20 +86,20 @@ func (m *Files) HoldAgain(tasks ...centurion.Task) {
 	}
 	p, err := m.plan.Read()
 	if err != nil || p.Doc == nil {
-		return // nothing is launched without the plan, and they claim anew once it can be read
+		return // nothing is launched without the plan, and they claim again once it is readable
 	}
 	for _, t := range tasks {
 		if it, ok := p.Doc.Item(t.Item); ok && !t.Reviews {
-			_, _ = m.Take(t.Item, it.Files) // where a person has made the plan overlap, the other waits for its turn
+			_, _ = m.Take(t.Item, it.Files) // if a person has made the plan overlap, the other waits for its turn
 		}
 	}
 }
 
-// othersTold is how many of those at work a status tells of with their files. Each request pays for every line of it.
+// othersTold is how many others a status lists with their files. Every line costs tokens in each request.
 const othersTold = 8
 
-// WhoElse tells the session who else is at work on which files, a line each, and of very many others only which they are. A holder of
-// files is told only of those who work beside its own. The session's own tasks are said to be that: what it has handed out is no conflict.
+// WhoElse tells the session who else works on which files, one per line; of very many it only names the rest. A holder of files is only
+// told about those working next to its own. The session's own tasks are marked as such: what it has delegated is no conflict.
 func (m *Files) WhoElse(holder, session string) string {
 	titles, does := map[string]string{}, map[string]string{}
 	for _, r := range m.st.Runs() {
@@ -145,7 +145,7 @@ func (m *Files) WhoElse(holder, session string) string {
 	return b.String()
 }
 
-// inWords says which files a session holds, those that the plan gives it apart from what it has written beyond them.
+// inWords lists a session's files, those given by the plan separately from those it has written in addition.
 func inWords(files, wider []string) string {
 	planned := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return slices.Contains(wider, f) })
 	if len(planned) == 0 || len(planned) == len(files) {
@@ -154,11 +154,11 @@ func inWords(files, wider []string) string {
 	return centurion.Clip(strings.Join(planned, ", "), 200) + "; outside its files: " + centurion.Clip(strings.Join(wider, ", "), 200)
 }
 
-// anyFile stands before those of whom the plan names no files and who have written none yet.
+// anyFile introduces items whose files are neither named in the plan nor written yet.
 const anyFile = "Being worked on by other agents, and may change any file, because the plan names none:"
 
-// unnamed lists, by the names under which they would hold files, the items at work whose task may write and holds none, but for the holder's
-// own and those that the session has handed out: an item that names no files holds none before something was written for it.
+// unnamed lists the running items, by the names they would hold files under, whose task may write but holds no files, except the
+// holder's own and those delegated by the session: an item without named files holds none before something is written for it.
 func (m *Files) unnamed(holder, session string, held map[string][]string) (names []string) {
 	for _, r := range m.st.Runs() {
 		t, name := r.Now.Load(), r.Name
@@ -173,7 +173,7 @@ func (m *Files) unnamed(holder, session string, held map[string][]string) (names
 	return names
 }
 
-// waitsFor says what a task waits for that has its files and has not begun: as a rule a slot. It is "" where it is about to begin.
+// waitsFor says what a task with files waits for before it starts, usually a slot. It is "" if it is about to start.
 func (m *Files) waitsFor(run *centurion.Task) string {
 	t, err := m.st.Store.Task(m.st.Ctx, run.ID)
 	switch {
@@ -185,7 +185,7 @@ func (m *Files) waitsFor(run *centurion.Task) string {
 	return ""
 }
 
-// beside is 1 if some of the files lie, or may lie, in a directory of some of mine, else 0.
+// beside returns 1 if some of the files are, or may be, in a directory of mine, else 0.
 func beside(files, mine []string) int {
 	for _, f := range files {
 		if slices.ContainsFunc(mine, func(x string) bool { return path.Dir(x) == path.Dir(f) }) {
@@ -195,10 +195,10 @@ func beside(files, mine []string) int {
 	return 0
 }
 
-// News tells a task's session what it has to know of others in its files: who changes the same ones in another checkout, once for
-// each of them and each file, and, where all write in one directory, which files went to it or were taken from it.
+// News tells a task's session about others in its files: who changes the same ones in another checkout, once per holder and file, and,
+// if all write in one directory, which files it got or lost.
 func (m *Files) News(ctx context.Context, c *agent.Conversation) ([]centurion.Message, error) {
-	if c.Task == nil || c.Task.ID != c.HoldsFor { // a sub-agent's parent hears it
+	if c.Task == nil || c.Task.ID != c.HoldsFor { // a sub-agent's parent is told
 		return nil, nil
 	}
 	var lines []string
@@ -258,7 +258,7 @@ func (m *Files) News(ctx context.Context, c *agent.Conversation) ([]centurion.Me
 	return []centurion.Message{msg}, err
 }
 
-// atWork names who holds files, with the title of its task, or is empty if it has not begun.
+// atWork describes the holder of files by its task's title, or returns "" if it has not started.
 func (m *Files) atWork(holder string) string {
 	for _, r := range m.st.Runs() {
 		t := r.Now.Load()
