@@ -92,7 +92,7 @@ func (ts *Tasks) workOn(ctx context.Context, c *agent.Conversation, have []strin
 }
 
 // handBack gives rejected work back to its session and acquires a slot for it. It returns the new count of rejections. Work that was rejected
-// too often fails, or a person decides; if the person wants another try, the count begins anew. A notice does not count. A conflict resets
+// too often fails, or a person decides; if the person wants another try, the count restarts. A notice does not count. A conflict resets
 // the count, as it is no failure of the session. That ends some time: each conflict means that another task's work was merged.
 func (ts *Tasks) handBack(ctx context.Context, c *agent.Conversation, sl *slots.Slot, back *merge.Rejection, returns int, said string) (int, error) {
 	conflict := back.Cause == event.ReturnedConflict
