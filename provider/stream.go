@@ -34,8 +34,7 @@ const (
 //
 // Errors are a [*centurion.Error] of one of these kinds:
 //
-//   - KindAuth (401, 403), KindBudget (402, or a quota that is used up: no retry cures it, and the work goes on when
-//     somebody has paid), KindRateLimit (429), KindOverloaded (408, 5xx), KindModelNotFound, KindInvalidRequest,
+//   - KindAuth (401, 403), KindBudget (402, or an exhausted quota: no retry helps before it is paid), KindRateLimit (429), KindOverloaded (408, 5xx), KindModelNotFound, KindInvalidRequest,
 //     KindRefusal, KindConfig (the base URL is not one of a provider)
 //   - KindOverflow: the conversation does not fit the model's window, by status 413 or by what the provider says
 //   - KindNetwork: not reached, or the connection broke before the answer began
