@@ -180,7 +180,7 @@ func (d *dumper) mission(ctx context.Context, s *store.Store, id string) {
 // page is the size of SQLite's pages here.
 const page = 4096
 
-// Mutate damages the state file at path, or its log, as disks and people do, and says what it did. Nobody may have it
+// Mutate damages the state file at path, or its log, as disks and people do, and says what it did. It must not be
 // open. It returns "" if there was nothing to damage in the way that rng chose.
 func Mutate(rng *rand.Rand, path string) (string, error) {
 	file := path
