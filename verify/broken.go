@@ -244,7 +244,7 @@ func nodeSaid(output string) string {
 	var said []string
 	inTAP := false
 	for l := range strings.Lines(output) {
-		l = strings.TrimSpace(strings.TrimPrefix(l, "# ")) // the form in which TAP passes on a file's output
+		l = strings.TrimSpace(strings.TrimPrefix(l, "# ")) // TAP's prefix for a file's output
 		tap, isTAP := strings.CutPrefix(l, "error: ")
 		_, rest, isThrown := strings.Cut(l, thrown)
 		switch {

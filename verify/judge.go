@@ -8,7 +8,7 @@ import (
 	"centurion"
 )
 
-// how is the way in which the work was reverted.
+// how is the way the work was reverted.
 type how int
 
 const (
@@ -61,7 +61,7 @@ type facts struct {
 	again      *centurion.CheckRun
 }
 
-// failure returns the attempt in which the check itself failed, or nil.
+// failure returns the attempt where the check itself failed, or nil.
 func (f facts) failure() *attempt {
 	for i := range f.reds {
 		if f.reds[i].real() {
@@ -105,7 +105,7 @@ func judge(f facts) (centurion.Proof, string) {
 		return centurion.ProofUnproven, "it ran no test: " + green.Empty
 	case !f.changed:
 		return centurion.ProofUnproven, "nothing was changed"
-	case f.regression && f.trivial: // what else can only pass is green without the work, too
+	case f.regression && f.trivial: // otherwise a check that can only pass is green without the work too
 		return centurion.ProofUnproven, "it can only pass, whatever is done"
 	case f.regression:
 		return judgeRegression(f.reds)
