@@ -109,7 +109,7 @@ func (p *Person) finishPlan(ctx context.Context, w *workDone, r *UndoReport, q U
 	r.Open, w.settled, r.Person = opened, true, w.shared() || !last.Merge.IsZero()
 	r.Back = q.back(cmp.Or(r.Task, r.Mission))
 	if q.Redo {
-		r.Undone = centurion.Now() // nothing was taken back later
+		r.Undone = centurion.Now() // nothing was reverted later
 	}
 	return w.task == nil || w.shared(), nil
 }
