@@ -16,12 +16,15 @@ import (
 	"testing"
 )
 
-// wording names words and signs that do not belong into a text that people or models read, and what to write instead. The figure says
-// how many places have one still; it may only fall.
-var wording = []struct {
+// word is a pattern for words and signs that do not belong into texts, what to write instead, and how many places still have it; the
+// number may only fall.
+type word struct {
 	pattern, instead string
 	places           int
-}{
+}
+
+// wording are the words that do not belong into texts for people or models.
+var wording = []word{
 	{`[«»]`, `straight quotes, or backticks for code`, 1},
 	{`\b[Mm]end(s|ed|ing)?\b`, "fix", 6},
 	{`\b(befalls?|befell)\b`, "happen", 0},
@@ -38,10 +41,19 @@ var wording = []struct {
 	{`%d (requests|files|items|tasks|lines|tokens|times|checks|messages)\b`, "text.Count, which agrees with its number", 6},
 }
 
+// commented are the words that do not belong into comments. The patterns ignore case.
+var commented = []word{
+	{`(?i)[«»]`, "straight quotes, or backticks for code", 1},
+	{`(?i)\b(whoever|whomever)\b`, "the person, the agent, the caller", 11},
+	{`(?i)\bmend(s|ed|ing)?\b`, "fix", 2},
+	{`(?i)\b(befalls?|befell)\b`, "happen", 0},
+	{`(?i)\bput right\b`, "correct, repair", 0},
+}
+
 // unread are packages with texts that no user reads.
 var unread = []string{"internal/trial", "cmd/trial", "workspace/todotest", "store/storetest", "failpoint", "guard", "guard/cputime", "guard/synced", "provider/scripted"}
 
-// TestWords looks at the string literals of the product and at every text file that people or models read.
+// TestWords looks at the string literals and comments of the product, and at every text file that people or models read.
 func TestWords(t *testing.T) {
 	texts := map[string]string{} // by where they stand
 	fset, files := parsed(t)
@@ -67,7 +79,29 @@ func TestWords(t *testing.T) {
 			texts[fmt.Sprintf("%s:%d", name, i+1)] = line
 		}
 	}
-	for _, w := range wording {
+	limit(t, texts, wording)
+	limit(t, comments(fset, files), commented)
+}
+
+// comments are the lines of all comments, by position.
+func comments(fset *token.FileSet, files map[string]*ast.File) map[string]string {
+	out := map[string]string{}
+	for file, f := range files {
+		for _, group := range f.Comments {
+			for _, c := range group.List {
+				for i, line := range strings.Split(c.Text, "\n") {
+					out[fmt.Sprintf("%s:%d", file, fset.Position(c.Pos()).Line+i)] = line
+				}
+			}
+		}
+	}
+	return out
+}
+
+// limit checks how many of the texts, which are by position, have each word.
+func limit(t *testing.T, texts map[string]string, words []word) {
+	t.Helper()
+	for _, w := range words {
 		pattern, where := regexp.MustCompile(w.pattern), []string{}
 		for _, at := range slices.Sorted(maps.Keys(texts)) {
 			if m := pattern.FindString(texts[at]); m != "" {
@@ -78,7 +112,7 @@ func TestWords(t *testing.T) {
 		case n > w.places:
 			t.Errorf("%d places have %s, at most %d: write %s\n\t%s", n, w.pattern, w.places, w.instead, strings.Join(where, "\n\t"))
 		case n < w.places:
-			t.Errorf("%d places have %s, fewer than %d: write the new figure into wording", n, w.pattern, w.places)
+			t.Errorf("%d places have %s, fewer than %d: write the new figure into the table", n, w.pattern, w.places)
 		}
 	}
 }
