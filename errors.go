@@ -1,8 +1,10 @@
 package centurion
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 )
@@ -56,19 +58,11 @@ type Error struct {
 
 // Error returns "op: message: cause" without the hint, which only the outermost caller shows.
 func (e *Error) Error() string {
-	parts := make([]string, 0, 3)
-	for _, s := range []string{e.Op, e.Msg} {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
+	parts := slices.DeleteFunc([]string{e.Op, e.Msg}, func(s string) bool { return s == "" })
 	if e.Err != nil {
 		parts = append(parts, e.Err.Error())
 	}
-	if len(parts) == 0 {
-		return string(e.Kind)
-	}
-	return strings.Join(parts, ": ")
+	return cmp.Or(strings.Join(parts, ": "), string(e.Kind))
 }
 
 // Unwrap returns the cause.

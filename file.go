@@ -1,6 +1,7 @@
 package centurion
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -119,10 +120,7 @@ func (f File) Describe() string {
 	case f.Mime == MimePDF:
 		what = "PDF"
 	}
-	if name == "" {
-		name = f.Name
-	}
-	text := strings.TrimSpace(what + " " + strings.Join(strings.Fields(name), " "))
+	text := strings.TrimSpace(what + " " + strings.Join(strings.Fields(cmp.Or(name, f.Name)), " "))
 	if w, h := f.Size(); w > 0 {
 		text += fmt.Sprintf(", %d×%d", w, h)
 	}
@@ -147,11 +145,7 @@ func (f File) Tokens() int {
 		return 0
 	}
 	if f.Mime == MimePDF {
-		n := pdfPages(f.Data)
-		if n == 0 {
-			n = 1 + len(f.Data)/pageBytes
-		}
-		return min(n, maxPages) * pageTokens
+		return min(cmp.Or(pdfPages(f.Data), 1+len(f.Data)/pageBytes), maxPages) * pageTokens
 	}
 	w, h := f.Size()
 	if w*h == 0 {

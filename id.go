@@ -77,27 +77,10 @@ func NewID(p Prefix) string {
 // CheckID checks that s is an identifier with prefix p. The error has [KindUsage] and shows the expected form.
 func CheckID(p Prefix, s string) error {
 	rest, ok := strings.CutPrefix(s, string(p)+"_")
-	if ok && len(rest) == idHexLen+idRandomLen && isHex(rest[:idHexLen]) && isBase62(rest[idHexLen:]) {
+	if ok && len(rest) == idHexLen+idRandomLen &&
+		strings.Trim(rest[:idHexLen], "0123456789abcdef") == "" && strings.Trim(rest[idHexLen:], base62) == "" {
 		return nil
 	}
 	return &Error{Op: "read id", Kind: KindUsage, Msg: fmt.Sprintf("%q is not an id of the form %s_…", s, p),
 		Hint: "copy it from `centurion ps` or `centurion tasks`"}
-}
-
-func isHex(s string) bool {
-	for _, r := range s {
-		if (r < '0' || r > '9') && (r < 'a' || r > 'f') {
-			return false
-		}
-	}
-	return true
-}
-
-func isBase62(s string) bool {
-	for _, r := range s {
-		if !strings.ContainsRune(base62, r) {
-			return false
-		}
-	}
-	return true
 }

@@ -1,6 +1,7 @@
 package centurion
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 )
@@ -109,13 +110,7 @@ type Retry struct {
 
 // Own returns the session's original model, regardless of the current one.
 func (s Session) Own() ModelRef {
-	m := s.Metadata.OwnModel
-	if m == nil {
-		m = s.Model
-	}
-	if m == nil {
-		return ModelRef{}
-	}
+	m := cmp.Or(s.Metadata.OwnModel, s.Model, &SessionModel{})
 	return ModelRef{Provider: m.Provider, ID: m.ID}
 }
 

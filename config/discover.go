@@ -50,10 +50,8 @@ func (c *Config) noModel() error {
 			vars = append(vars, k.Env[0])
 		}
 	}
-	return &centurion.Error{Op: "find model", Kind: centurion.KindConfig,
-		Msg: "no model is configured and none was found",
-		Hint: "name one with --model provider/model or \"model\" in opencode.json; set " + strings.Join(vars, ", ") +
-			"; store a key with `centurion auth login`; or start a local server: " + strings.Join(servers, ", ")}
+	return modelError("name one with --model provider/model or \"model\" in opencode.json; set "+strings.Join(vars, ", ")+
+		"; store a key with `centurion auth login`; or start a local server: "+strings.Join(servers, ", "), "no model is configured and none was found")
 }
 
 // fromProviders takes the first configured provider with its own endpoint.
@@ -142,8 +140,7 @@ func (c *Config) first(ctx context.Context, n connection, from string) (Resolved
 	}
 	name := pick(slices.DeleteFunc(names, func(m string) bool { return !c.Providers[n.provider].allows(m) }))
 	if name == "" {
-		return Resolved{}, &centurion.Error{Op: "find model", Kind: centurion.KindConfig,
-			Msg: shown(n.url) + "/models lists no model", Hint: "name one with --model " + n.provider + "/NAME"}
+		return Resolved{}, modelError("name one with --model "+n.provider+"/NAME", "%s/models lists no model", shown(n.url))
 	}
 	r := c.describe(n, name, from)
 	r.Unknown, r.Warning = false, "" // the endpoint itself lists it

@@ -45,12 +45,24 @@ func (c *Config) Known(id string) error {
 	if _, configured := c.Providers[id]; configured || c.known(id).ID != "" || id == customID {
 		return nil
 	}
-	e := &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("unknown provider %q", id),
-		Hint: "known are " + strings.Join(c.providerIDs(), ", ") + "; others go under \"provider\" in opencode.json"}
-	if near := centurion.Nearest(id, c.providerIDs()); near != "" {
+	e, _ := c.unknownProvider(centurion.KindUsage, id, "", c.providerIDs())
+	return e
+}
+
+// unknownProvider is the error for a provider that is neither configured nor in the table, and the nearest of the known ids, or "". place
+// says where it is named.
+func (c *Config) unknownProvider(kind centurion.Kind, id, place string, known []string) (e *centurion.Error, near string) {
+	e = &centurion.Error{Kind: kind, Msg: fmt.Sprintf("unknown provider %q%s", id, place),
+		Hint: "known are " + strings.Join(known, ", ") + "; others go under \"provider\" in opencode.json"}
+	if near = centurion.Nearest(id, known); near != "" {
 		e.Msg += fmt.Sprintf("; the nearest is %q", near)
 	}
-	return e
+	return e, near
+}
+
+// modelError is an error of centurion.KindConfig for a model that cannot be used.
+func modelError(hint, format string, args ...any) error {
+	return &centurion.Error{Op: "find model", Kind: centurion.KindConfig, Msg: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 // Listed is an available model, with its effective limits and price.

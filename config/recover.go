@@ -169,11 +169,8 @@ func (c *Config) checkName(key, name string) error {
 	if _, configured := c.Providers[id]; configured || c.known(id).ID != "" || id == customID {
 		return nil
 	}
-	ids := append(c.providerIDs(), customID)
-	e := &centurion.Error{Op: "read config", Kind: centurion.KindConfig, Msg: fmt.Sprintf("unknown provider %q in %s", id, c.place(key)),
-		Hint: "known are " + strings.Join(ids, ", ") + "; others go under \"provider\" in opencode.json"}
-	if near := centurion.Nearest(id, ids); near != "" {
-		e.Msg += fmt.Sprintf("; the nearest is %q", near)
+	e, near := c.unknownProvider(centurion.KindConfig, id, " in "+c.place(key), append(c.providerIDs(), customID))
+	if e.Op = "read config"; near != "" {
 		e.Hint = "write " + strings.TrimRight(near+"/"+model, "/") + ", or define it under \"provider\" in opencode.json"
 	}
 	return e

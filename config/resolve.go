@@ -162,9 +162,7 @@ func (c *Config) reach(ctx context.Context, id string) (connection, error) {
 		fromEnv = c.opts.env(urlVar)
 	}
 	if u, err := url.Parse(fromEnv); fromEnv != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		return n, &centurion.Error{Op: "find model", Kind: centurion.KindConfig,
-			Msg:  fmt.Sprintf("%s must be of the form https://host/path, not %q", urlVar, shown(fromEnv)),
-			Hint: "correct or unset the variable"}
+		return n, modelError("correct or unset the variable", "%s must be of the form https://host/path, not %q", urlVar, shown(fromEnv))
 	}
 	personal := strings.TrimRight(cmp.Or(mine.BaseURL, fromEnv, known.BaseURL), "/")
 	n.url = personal
@@ -175,9 +173,7 @@ func (c *Config) reach(ctx context.Context, id string) (connection, error) {
 		return c.projectConnection(n, all)
 	}
 	if n.url == "" {
-		return n, &centurion.Error{Op: "find model", Kind: centurion.KindConfig,
-			Msg:  fmt.Sprintf("provider %q (%s) has no base URL", id, all.where),
-			Hint: fmt.Sprintf("add provider.%s.options.baseURL", id)}
+		return n, modelError("add provider."+id+".options.baseURL", "provider %q (%s) has no base URL", id, all.where)
 	}
 	n.custom = !sameURL(n.url, known.BaseURL)
 	if !loopback(n.url) {
@@ -206,9 +202,8 @@ func (c *Config) projectConnection(n connection, p Provider) (connection, error)
 		if u, err := url.Parse(p.BaseURL); err == nil {
 			host = u.Host
 		}
-		return n, &centurion.Error{Op: "find model", Kind: centurion.KindConfig,
-			Msg:  fmt.Sprintf("%s came with the project and points provider %q at %s, which you have not chosen", p.where, p.ID, host),
-			Hint: fmt.Sprintf("if you trust it, move provider.%s to ~/.config/opencode/opencode.json", p.ID)}
+		return n, modelError("if you trust it, move provider."+p.ID+" to ~/.config/opencode/opencode.json",
+			"%s came with the project and points provider %q at %s, which you have not chosen", p.where, p.ID, host)
 	}
 	n.url, n.custom, n.headers = p.BaseURL, true, p.headers
 	if p.project.key {
@@ -231,9 +226,8 @@ func refuseProjectParts(p Provider) error {
 	default:
 		return nil
 	}
-	return &centurion.Error{Op: "find model", Kind: centurion.KindConfig,
-		Msg:  fmt.Sprintf("%s came with the project and sets %s of provider %q, which is not on this machine", p.where, what, p.ID),
-		Hint: "if you trust it, move that setting to ~/.config/opencode/opencode.json"}
+	return modelError("if you trust it, move that setting to ~/.config/opencode/opencode.json",
+		"%s came with the project and sets %s of provider %q, which is not on this machine", p.where, what, p.ID)
 }
 
 // findKey looks for the person's key: in their configuration, the environment, the stores.

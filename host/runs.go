@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -151,12 +153,7 @@ func (r *runs) waitForOthers(ctx context.Context, say func(string)) {
 	told := map[string]bool{}
 	for {
 		living, changed := r.running()
-		var alone []string
-		for id := range living {
-			if !r.hasSuccessor(ctx, id) {
-				alone = append(alone, id)
-			}
-		}
+		alone := slices.DeleteFunc(slices.Collect(maps.Keys(living)), func(id string) bool { return r.hasSuccessor(ctx, id) })
 		if len(alone) == 0 {
 			return
 		}

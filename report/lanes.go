@@ -315,18 +315,15 @@ func (l *laner) move(ln *lane, e centurion.Event, d view.Fact, attempt int) {
 	was := ln.doing
 	ln.over = status.Ended() && status != centurion.TaskBlocked
 	why := cmp.Or(text.When(d.TaskError() != nil, d.Error.Message), d.Reason)
+	if status == centurion.TaskRunning && (was == SpanVerify || was == SpanMerge) {
+		ln.back(e.Time, cmp.Or(why, sentAgain))
+	}
+	doing := map[centurion.TaskStatus]SpanKind{centurion.TaskQueued: SpanWait, centurion.TaskWaiting: SpanWait,
+		centurion.TaskRunning: SpanWork, centurion.TaskVerifying: SpanVerify, centurion.TaskMerging: SpanMerge}
+	if to, ok := doing[status]; ok {
+		ln.turn(to, e.Time, attempt)
+	}
 	switch status {
-	case centurion.TaskQueued, centurion.TaskWaiting:
-		ln.turn(SpanWait, e.Time, attempt)
-	case centurion.TaskRunning:
-		if was == SpanVerify || was == SpanMerge {
-			ln.back(e.Time, cmp.Or(why, sentAgain))
-		}
-		ln.turn(SpanWork, e.Time, attempt)
-	case centurion.TaskVerifying:
-		ln.turn(SpanVerify, e.Time, attempt)
-	case centurion.TaskMerging:
-		ln.turn(SpanMerge, e.Time, attempt)
 	case centurion.TaskCompleted:
 		ln.finish(MarkDone, e.Time, cmp.Or(doneBut(d), "completed"), "")
 	case centurion.TaskFailed:

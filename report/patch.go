@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -96,13 +97,8 @@ func (d *differ) header(l string) bool {
 // named writes the current header.
 func (d *differ) named() {
 	if d.heading {
-		l := diffLine{"file", d.path}
-		if d.path == "" {
-			l.Text = d.was
-		}
-		if d.state != "" {
-			l.Text += " (" + d.state + ")"
-		}
+		l := diffLine{"file", cmp.Or(d.path, d.was)}
+		l.Text += text.When(d.state != "", " ("+d.state+")")
 		d.out = append(d.out, l)
 	}
 	d.path, d.was, d.state, d.heading = "", "", "", false

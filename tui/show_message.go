@@ -17,10 +17,7 @@ func (p *page) message(m centurion.Message, o ShowOptions) {
 		who, c = string(cmp.Or(m.Origin, "prompt")), strong
 	}
 	p.line("")
-	when := ""
-	if m.Time.Created != 0 {
-		when = time.UnixMilli(m.Time.Created).In(o.Now.Location()).Format("15:04:05")
-	}
+	when := text.When(m.Time.Created != 0, time.UnixMilli(m.Time.Created).In(o.Now.Location()).Format("15:04:05"))
 	finish := m.Finish
 	if finish == centurion.FinishStop || finish == centurion.FinishToolCalls {
 		finish = ""

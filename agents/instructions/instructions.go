@@ -7,6 +7,7 @@
 package instructions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -323,10 +324,7 @@ func nearDirs(near []string) []string {
 		}
 	}
 	slices.SortFunc(dirs, func(a, b string) int {
-		if n := strings.Count(a, "/") - strings.Count(b, "/"); n != 0 {
-			return n
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(strings.Count(a, "/")-strings.Count(b, "/"), strings.Compare(a, b))
 	})
 	return dirs
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -60,11 +61,7 @@ func (f *Finder) Skills(ctx context.Context, withheld func(path string) bool) ([
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
-	all := make([]Skill, 0, len(s.byName))
-	for _, skill := range s.byName {
-		all = append(all, skill)
-	}
-	slices.SortFunc(all, func(a, b Skill) int { return cmp.Compare(a.Name, b.Name) })
+	all := slices.SortedFunc(maps.Values(s.byName), func(a, b Skill) int { return cmp.Compare(a.Name, b.Name) })
 	return all, s.problems, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -134,12 +135,7 @@ func regular(fi fs.FileInfo, err error) (fs.FileInfo, error) {
 
 // inGit reports whether a path leads into git's own files, which may contain URLs with passwords.
 func inGit(name string) bool {
-	for part := range strings.SplitSeq(name, "/") {
-		if strings.EqualFold(part, ".git") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return strings.EqualFold(part, ".git") })
 }
 
 func isNotExist(err error) bool {
