@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	_ "embed"
 	"slices"
 	"strings"
 
@@ -11,9 +10,6 @@ import (
 	"centurion"
 	"centurion/event"
 )
-
-//go:embed ask_user.md
-var askUserDoc string
 
 // MaxChoices limits the choices of a question to what a person grasps at a glance.
 const MaxChoices = 10
@@ -52,7 +48,7 @@ func askUserTool() Tool {
 	question, choice, choices := nonEmpty("Your question, with everything needed to decide"), nonEmpty(""), list("Answers to choose from, your preferred one first", nil)
 	question.MaxLength, choice.MaxLength, choices.MaxItems = new(MaxQuestion), new(MaxChoice), new(MaxChoices)
 	choices.Items = &jsonschema.Schema{Type: "string", MinLength: choice.MinLength, MaxLength: choice.MaxLength}
-	return define("ask_user", askUserDoc, object(need("question", question), may("choices", choices)),
+	return define("ask_user", object(need("question", question), may("choices", choices)),
 		func(askUserInput) Effect { return Effect{Hosted: true, Once: true, Beside: true, Alike: "ask_user"} }, runAskUser)
 }
 

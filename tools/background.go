@@ -107,7 +107,6 @@ func backgroundMeta(b BackgroundCommand) map[string]any {
 	return m
 }
 
-func noBackground(op string) error {
-	return &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "your role does not start background commands",
-		Hint: "say in your answer what should be run"}
+func noBackground(op string) (Result, error) {
+	return denied(op, "your role does not start background commands", "say in your answer what should be run")
 }

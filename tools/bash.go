@@ -3,20 +3,18 @@ package tools
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"centurion"
 	"centurion/permission"
 	"centurion/text"
 )
-
-//go:embed bash.md
-var bashDoc string
 
 const (
 	bashTimeout    = 2 * time.Minute
@@ -24,26 +22,31 @@ const (
 	bashKeep       = 30_000 // bytes of output shown to a model
 )
 
-type bashInput struct {
+// scriptInput is a script that a model wants to run.
+type scriptInput struct {
 	Command     string `json:"command"`
 	Timeout     int64  `json:"timeout"` // milliseconds
 	Workdir     string `json:"workdir"`
 	Description string `json:"description"`
 }
 
-func bashTool() Tool {
-	return define("bash", bashDoc, object(
+// scriptSchema describes a scriptInput with these time limits.
+func scriptSchema(usual, most time.Duration) *jsonschema.Schema {
+	return object(
 		need("command", nonEmpty("The shell script to run")),
-		may("timeout", integer(fmt.Sprintf("Milliseconds until it is killed (default %d)", bashTimeout.Milliseconds()), 0,
-			float64(bashMaxTimeout.Milliseconds()))),
+		may("timeout", integer(fmt.Sprintf("Milliseconds until it is killed (default %d)", usual.Milliseconds()), 0, float64(most.Milliseconds()))),
 		may("workdir", str("The directory to run it in, inside the project (default: the project's own)")),
 		may("description", str("What it does, in a few words, for the person who watches")),
-	), bashEffect, runBash)
+	)
+}
+
+func bashTool() Tool {
+	return define("bash", scriptSchema(bashTimeout, bashMaxTimeout), bashEffect, runBash)
 }
 
 // bashEffect treats a script that plainly only reads as read-only, and any other as one that may touch anything. The project's
 // directory is unknown here, so absolute paths count as outside.
-func bashEffect(in bashInput) Effect {
+func bashEffect(in scriptInput) Effect {
 	if in.Workdir != "" {
 		return Effect{}
 	}
@@ -61,13 +64,12 @@ func homeDir() string {
 	return home
 }
 
-func runBash(ctx context.Context, c *Call, in bashInput) (Result, error) {
+func runBash(ctx context.Context, c *Call, in scriptInput) (Result, error) {
 	const op = "bash"
 	if c.Runner == nil {
-		return Result{}, &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "your role has no shell",
-			Hint: "say in your answer which command should be run"}
+		return denied(op, "your role has no shell", "say in your answer which command should be run")
 	}
-	dir, err := mayRun(ctx, c, op, script{in.Command, in.Workdir, in.Description})
+	dir, err := mayRun(ctx, c, op, in)
 	if err != nil {
 		return Result{}, err
 	}
@@ -87,12 +89,9 @@ func runBash(ctx context.Context, c *Call, in bashInput) (Result, error) {
 // those of bash.
 const OutsidePrefix = "external_directory "
 
-// script is a script that a model wants to run.
-type script struct{ command, workdir, description string }
-
 // mayRun resolves the directory of a script and asks whether the script may run.
-func mayRun(ctx context.Context, c *Call, op string, s script) (place, error) {
-	dir, err := locate(c, op, s.workdir)
+func mayRun(ctx context.Context, c *Call, op string, in scriptInput) (place, error) {
+	dir, err := locate(c, op, in.Workdir)
 	if err != nil {
 		return dir, err
 	}
@@ -107,10 +106,10 @@ func mayRun(ctx context.Context, c *Call, op string, s script) (place, error) {
 	if !info.IsDir() {
 		return dir, usage(op, "give a directory", "workdir %s is not a directory", dir.name)
 	}
-	shell := permission.ParseShellIn(s.command, c.Workspace.Dir(), dir.rel, homeDir())
+	shell := permission.ParseShellIn(in.Command, c.Workspace.Dir(), dir.rel, homeDir())
 	patterns := shell.Commands
 	if len(patterns) == 0 {
-		patterns = []string{s.command}
+		patterns = []string{in.Command}
 	}
 	always := slices.Clone(shell.Always)
 	for _, p := range shell.Paths {
@@ -121,8 +120,8 @@ func mayRun(ctx context.Context, c *Call, op string, s script) (place, error) {
 			patterns = append(patterns, OutsidePrefix+p)
 		}
 	}
-	return dir, c.Gate.Ask(ctx, c, Access{Permission: "bash", Patterns: patterns, Always: always, Script: s.command, Workdir: dir.rel,
-		Metadata: map[string]any{"command": s.command, "description": s.description, "workdir": dir.rel}})
+	return dir, c.Gate.Ask(ctx, c, Access{Permission: "bash", Patterns: patterns, Always: always, Script: in.Command, Workdir: dir.rel,
+		Metadata: map[string]any{"command": in.Command, "description": in.Description, "workdir": dir.rel}})
 }
 
 // commandText is the output of a command, followed by its end unless it simply succeeded.

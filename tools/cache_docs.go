@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"net/url"
 	"strings"
@@ -12,9 +11,6 @@ import (
 	"centurion/tools/web"
 )
 
-//go:embed cache_docs.md
-var cacheDocsDoc string
-
 type cacheDocsInput struct {
 	Action  string `json:"action"`
 	URL     string `json:"url"`
@@ -22,7 +18,7 @@ type cacheDocsInput struct {
 }
 
 func cacheDocsTool() Tool {
-	return define("cache_docs", cacheDocsDoc, object(
+	return define("cache_docs", object(
 		need("action", oneOf("What to do", "get", "list", "clear")),
 		may("url", str("The page's address, for get, or to clear only that one")),
 		may("expired", boolean("clear: only expired pages (default: false)")),
@@ -37,7 +33,7 @@ func cacheDocsTool() Tool {
 func runCacheDocs(_ context.Context, c *Call, in cacheDocsInput) (Result, error) {
 	const op = "cache_docs"
 	if c.Web == nil || c.Web.Docs() == nil {
-		return Result{}, &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "no pages are kept here", Hint: "do without them"}
+		return denied(op, "no pages are kept here", "do without them")
 	}
 	docs := c.Web.Docs()
 	var page *url.URL

@@ -2,14 +2,10 @@ package tools
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 
 	"centurion"
 )
-
-//go:embed cancel_task.md
-var cancelTaskDoc string
 
 type cancelTaskInput struct {
 	TaskID string `json:"task_id"`
@@ -17,7 +13,7 @@ type cancelTaskInput struct {
 }
 
 func cancelTaskTool() Tool {
-	return define("cancel_task", cancelTaskDoc, object(
+	return define("cancel_task", object(
 		need("task_id", nonEmpty("The task's name: T2, w7")),
 		may("reason", str("Why, for the record")),
 	), func(cancelTaskInput) Effect { return Effect{Hosted: true, Once: true, Alike: "cancel_task"} }, runCancelTask)
@@ -25,7 +21,7 @@ func cancelTaskTool() Tool {
 
 func runCancelTask(ctx context.Context, c *Call, in cancelTaskInput) (Result, error) {
 	if c.Delegator == nil {
-		return Result{}, noDelegator("cancel_task", "")
+		return noDelegator("cancel_task", "")
 	}
 	t, err := c.Delegator.Cancel(ctx, c, in.TaskID, in.Reason)
 	if err != nil {

@@ -2,15 +2,11 @@ package tools
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"strings"
 
 	"centurion"
 )
-
-//go:embed check_background.md
-var checkBackgroundDoc string
 
 const backgroundKill = "kill"
 
@@ -20,7 +16,7 @@ type checkBackgroundInput struct {
 }
 
 func checkBackgroundTool() Tool {
-	return define("check_background", checkBackgroundDoc, object(
+	return define("check_background", object(
 		may("id", str("The command's id, such as bg_1; left out: a list of all of yours")),
 		may("action", oneOf("kill ends it; look (the default) shows how it stands", "look", backgroundKill)),
 	), func(in checkBackgroundInput) Effect {
@@ -31,7 +27,7 @@ func checkBackgroundTool() Tool {
 func runCheckBackground(ctx context.Context, c *Call, in checkBackgroundInput) (Result, error) {
 	const op = "check_background"
 	if c.Background == nil {
-		return Result{}, noBackground(op)
+		return noBackground(op)
 	}
 	id := strings.TrimSpace(in.ID)
 	switch {

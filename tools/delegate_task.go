@@ -3,7 +3,6 @@ package tools
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,9 +14,6 @@ import (
 	"centurion"
 	"centurion/text"
 )
-
-//go:embed delegate_task.md
-var delegateTaskDoc string
 
 // syncWait is the default wait of a call for a task that is not in the background. The orchestrator itself ends the wait after that
 // time, reacquiring the slot; syncGrace is for an orchestrator that does not.
@@ -39,7 +35,7 @@ type delegateTaskInput struct {
 }
 
 func delegateTaskTool() Tool {
-	return define("delegate_task", delegateTaskDoc, object(
+	return define("delegate_task", object(
 		need("agent", nonEmpty("The agent that does it")),
 		need("description", nonEmpty("A title of three to eight words, for the board")),
 		need("prompt", nonEmpty("Everything the agent must know; it sees nothing of your conversation")),
@@ -64,7 +60,7 @@ func DelegationTo(agents []string) json.RawMessage {
 
 func runDelegateTask(ctx context.Context, c *Call, in delegateTaskInput) (Result, error) {
 	if c.Delegator == nil {
-		return Result{}, noDelegator("delegate_task", "do it yourself, or say in your answer what is left to do")
+		return noDelegator("delegate_task", "do it yourself, or say in your answer what is left to do")
 	}
 	t, err := c.Delegator.Delegate(ctx, c, Delegation{Agent: strings.TrimSpace(in.Agent), Description: strings.TrimSpace(in.Description),
 		Prompt: in.Prompt, Item: strings.TrimSpace(in.Item), Context: in.Context, Resume: strings.TrimSpace(in.Resume), Budget: in.Budget})
@@ -129,6 +125,6 @@ func taskMeta(t centurion.Task) map[string]any {
 	return map[string]any{"task": t.ID, "agent": t.Agent, "status": string(t.Status), "sessionId": t.Session}
 }
 
-func noDelegator(op, hint string) error {
-	return &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "your role does not delegate", Hint: hint}
+func noDelegator(op, hint string) (Result, error) {
+	return denied(op, "your role does not delegate", hint)
 }

@@ -2,26 +2,22 @@ package tools
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 )
-
-//go:embed get_task_result.md
-var getTaskResultDoc string
 
 type getTaskResultInput struct {
 	TaskID string `json:"task_id"`
 }
 
 func getTaskResultTool() Tool {
-	return define("get_task_result", getTaskResultDoc, object(
+	return define("get_task_result", object(
 		need("task_id", nonEmpty("The task's name: T2, w7")),
 	), func(getTaskResultInput) Effect { return Effect{ReadOnly: true} }, runGetTaskResult)
 }
 
 func runGetTaskResult(ctx context.Context, c *Call, in getTaskResultInput) (Result, error) {
 	if c.Delegator == nil {
-		return Result{}, noDelegator("get_task_result", "")
+		return noDelegator("get_task_result", "")
 	}
 	t, can, err := c.Delegator.Result(ctx, c, in.TaskID)
 	if err != nil {

@@ -3,7 +3,6 @@ package tools
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -13,9 +12,6 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-//go:embed glob.md
-var globDoc string
-
 const globMatches = 100
 
 type globInput struct {
@@ -24,7 +20,7 @@ type globInput struct {
 }
 
 func globTool() Tool {
-	return define("glob", globDoc, object(
+	return define("glob", object(
 		need("pattern", nonEmpty("The pattern of the path: *.go, src/**/*_test.go, docs/*.{md,txt}")),
 		may("path", str("The directory to look in (default: the project)")),
 	), func(globInput) Effect { return Effect{ReadOnly: true} }, runGlob)

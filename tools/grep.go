@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"io"
 	"path"
@@ -17,9 +16,6 @@ import (
 	"centurion/guard"
 	"centurion/permission"
 )
-
-//go:embed grep.md
-var grepDoc string
 
 const (
 	grepMatches = 100
@@ -36,7 +32,7 @@ type grepInput struct {
 }
 
 func grepTool() Tool {
-	return define("grep", grepDoc, object(
+	return define("grep", object(
 		may("pattern", nonEmpty("The regular expression (RE2)")),
 		may("patterns", list("Several at once instead: lines that match any of them", nonEmpty("A regular expression"))),
 		may("path", str("The directory or file to look in (default: the project)")),

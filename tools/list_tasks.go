@@ -2,15 +2,11 @@ package tools
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"strings"
 
 	"centurion"
 )
-
-//go:embed list_tasks.md
-var listTasksDoc string
 
 type listTasksInput struct {
 	Status string `json:"status"`
@@ -21,14 +17,14 @@ func listTasksTool() Tool {
 	for i, s := range centurion.TaskStatuses {
 		names[i] = string(s)
 	}
-	return define("list_tasks", listTasksDoc, object(
+	return define("list_tasks", object(
 		may("status", oneOf("Only tasks with this status", names...)),
 	), func(listTasksInput) Effect { return Effect{ReadOnly: true} }, runListTasks)
 }
 
 func runListTasks(ctx context.Context, c *Call, in listTasksInput) (Result, error) {
 	if c.Delegator == nil {
-		return Result{}, noDelegator("list_tasks", "")
+		return noDelegator("list_tasks", "")
 	}
 	all, err := c.Delegator.Tasks(ctx, c)
 	if err != nil {

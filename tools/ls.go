@@ -3,7 +3,6 @@ package tools
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"fmt"
 	"path"
 	"slices"
@@ -11,9 +10,6 @@ import (
 
 	"centurion"
 )
-
-//go:embed ls.md
-var lsDoc string
 
 const (
 	lsDepth   = 3
@@ -26,7 +22,7 @@ type lsInput struct {
 }
 
 func lsTool() Tool {
-	return define("ls", lsDoc, object(
+	return define("ls", object(
 		may("path", str("The directory (default: the project)")),
 	), func(lsInput) Effect { return Effect{ReadOnly: true} }, runLs)
 }

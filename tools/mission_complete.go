@@ -1,12 +1,6 @@
 package tools
 
-import (
-	"context"
-	_ "embed"
-)
-
-//go:embed mission_complete.md
-var missionCompleteDoc string
+import "context"
 
 type missionCompleteInput struct {
 	Summary string `json:"summary"`
@@ -14,7 +8,7 @@ type missionCompleteInput struct {
 }
 
 func missionCompleteTool() Tool {
-	return define("mission_complete", missionCompleteDoc, object(
+	return define("mission_complete", object(
 		need("summary", nonEmpty("What was done and what the person should know, in a few sentences")),
 		may("verify", nonEmpty("A shell command that fails without the change and passes with it; for a goal without a plan")),
 	), func(missionCompleteInput) Effect { return Effect{Hosted: true, Once: true} }, runMissionComplete)
@@ -22,7 +16,7 @@ func missionCompleteTool() Tool {
 
 func runMissionComplete(ctx context.Context, c *Call, in missionCompleteInput) (Result, error) {
 	if c.Delegator == nil {
-		return Result{}, noDelegator("mission_complete", "end your turn with your result instead")
+		return noDelegator("mission_complete", "end your turn with your result instead")
 	}
 	out, err := c.Delegator.Complete(ctx, c, in.Summary, in.Verify)
 	if err != nil {

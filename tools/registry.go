@@ -3,6 +3,7 @@ package tools
 import (
 	"bytes"
 	"context"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -107,11 +108,15 @@ type defined[In any] struct {
 	once      func() compiled
 }
 
-// define makes a tool of its parts. doc is the content of its x.md.
-func define[In any](name, doc string, schema *jsonschema.Schema, effect func(In) Effect,
+//go:embed *.md
+var descriptions embed.FS
+
+// define makes a tool of its parts and its description, x.md.
+func define[In any](name string, schema *jsonschema.Schema, effect func(In) Effect,
 	run func(context.Context, *Call, In) (Result, error),
 ) Tool {
-	return &defined[In]{name: name, doc: strings.TrimSpace(doc), schema: schema, effect: effect, run: run,
+	doc, _ := descriptions.ReadFile(name + ".md") // a test reads them all
+	return &defined[In]{name: name, doc: strings.TrimSpace(string(doc)), schema: schema, effect: effect, run: run,
 		once: sync.OnceValue(func() compiled { return compileSchema(schema) })}
 }
 
@@ -138,6 +143,11 @@ func (d *defined[In]) Run(ctx context.Context, c *Call, input json.RawMessage) (
 		return Result{}, ended(ctx, d.name)
 	}
 	return d.run(ctx, c, in)
+}
+
+// denied refuses a call for what its role or its place lacks.
+func denied(op, msg, hint string) (Result, error) {
+	return Result{}, &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: msg, Hint: hint}
 }
 
 func decode[In any](input json.RawMessage) (In, error) {

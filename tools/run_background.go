@@ -3,7 +3,6 @@ package tools
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"fmt"
 	"time"
 
@@ -11,38 +10,23 @@ import (
 	"centurion/text"
 )
 
-//go:embed run_background.md
-var runBackgroundDoc string
-
 // The time limits of background commands.
 const (
 	backgroundTimeout    = 5 * time.Minute // longer than a build, short for a forgotten server
 	backgroundMaxTimeout = time.Hour       // the sandbox's maximum
 )
 
-type runBackgroundInput struct {
-	Command     string `json:"command"`
-	Timeout     int64  `json:"timeout"` // milliseconds
-	Workdir     string `json:"workdir"`
-	Description string `json:"description"`
-}
-
 func runBackgroundTool() Tool {
-	return define("run_background", runBackgroundDoc, object(
-		need("command", nonEmpty("The shell script to run")),
-		may("timeout", integer(fmt.Sprintf("Milliseconds until it is killed (default %d)", backgroundTimeout.Milliseconds()), 0,
-			float64(backgroundMaxTimeout.Milliseconds()))),
-		may("workdir", str("The directory to run it in, inside the project (default: the project's own)")),
-		may("description", str("What it does, in a few words, for the person who watches")),
-	), func(runBackgroundInput) Effect { return Effect{} }, runRunBackground)
+	return define("run_background", scriptSchema(backgroundTimeout, backgroundMaxTimeout),
+		func(scriptInput) Effect { return Effect{} }, runRunBackground)
 }
 
-func runRunBackground(ctx context.Context, c *Call, in runBackgroundInput) (Result, error) {
+func runRunBackground(ctx context.Context, c *Call, in scriptInput) (Result, error) {
 	const op = "run_background"
 	if c.Background == nil {
-		return Result{}, noBackground(op)
+		return noBackground(op)
 	}
-	dir, err := mayRun(ctx, c, op, script{in.Command, in.Workdir, in.Description})
+	dir, err := mayRun(ctx, c, op, in)
 	if err != nil {
 		return Result{}, err
 	}

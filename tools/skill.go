@@ -2,17 +2,12 @@ package tools
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"path"
 	"strings"
 
-	"centurion"
 	"centurion/agents/instructions"
 )
-
-//go:embed skill.md
-var skillDoc string
 
 // Skills loads a skill by name. The orchestrator implements it: it knows where skills are and what an agent may read.
 type Skills interface {
@@ -25,13 +20,13 @@ type skillInput struct {
 }
 
 func skillTool() Tool {
-	return define("skill", skillDoc, object(need("name", nonEmpty("The skill's name from the list"))),
+	return define("skill", object(need("name", nonEmpty("The skill's name from the list"))),
 		func(skillInput) Effect { return Effect{ReadOnly: true} }, runSkill)
 }
 
 func runSkill(ctx context.Context, c *Call, in skillInput) (Result, error) {
 	if c.Skills == nil {
-		return Result{}, &centurion.Error{Op: "skill", Kind: centurion.KindPermission, Msg: "there are no skills here", Hint: "do without"}
+		return denied("skill", "there are no skills here", "do without")
 	}
 	s, err := c.Skills.Skill(ctx, c, in.Name)
 	if err != nil {

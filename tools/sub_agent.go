@@ -3,7 +3,6 @@ package tools
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,9 +11,6 @@ import (
 	"centurion"
 	"centurion/text"
 )
-
-//go:embed sub_agent.md
-var subAgentDoc string
 
 // SubAgents is implemented by the orchestrator for the tool that starts sub-agents. Its methods are safe for concurrent use.
 type SubAgents interface {
@@ -67,7 +63,7 @@ type subAgentInput struct {
 }
 
 func subAgentTool() Tool {
-	return define("sub_agent", subAgentDoc, object(
+	return define("sub_agent", object(
 		need("prompt", nonEmpty("Everything it must know; it sees nothing of your conversation")),
 		may("tools", list("The ones of your tools that it may use (default: all)", str(""))),
 		may("model", str("Another model for it, as provider/model (default: yours)")),
@@ -77,7 +73,7 @@ func subAgentTool() Tool {
 
 func runSubAgent(ctx context.Context, c *Call, in subAgentInput) (Result, error) {
 	if c.SubAgents == nil {
-		return Result{}, &centurion.Error{Op: "sub_agent", Kind: centurion.KindPermission, Msg: "your role starts no sub-agents", Hint: "do it yourself"}
+		return denied("sub_agent", "your role starts no sub-agents", "do it yourself")
 	}
 	if strings.TrimSpace(in.Prompt) == "" {
 		return Result{}, usage("sub_agent", "say what it is to do", "the prompt is empty")

@@ -2,16 +2,11 @@ package tools
 
 import (
 	"context"
-	_ "embed"
 	"strings"
 	"sync"
 
-	"centurion"
 	"centurion/workspace"
 )
-
-//go:embed update_context.md
-var updateContextDoc string
 
 // Notebook stores the shared notes of a project's sessions. The orchestrator implements it, with the rules on who may write how much.
 type Notebook interface {
@@ -38,7 +33,7 @@ type updateContextInput struct {
 }
 
 func updateContextTool() Tool {
-	return define("update_context", updateContextDoc, object(
+	return define("update_context", object(
 		may("context", nonEmpty("The whole text of context.md; replaces what is there")),
 		may("summary", nonEmpty("The whole text of summary.md; replaces what is there")),
 		may("note", nonEmpty("One line to add to the notes in context.md")),
@@ -49,8 +44,10 @@ func updateContextTool() Tool {
 func NotesOnly() Tool { return noteTool() }
 
 var noteTool = sync.OnceValue(func() *defined[updateContextInput] {
-	return define("update_context", noteDoc, object(need("note", nonEmpty("The line to add"))),
+	d := define("update_context", object(need("note", nonEmpty("The line to add"))),
 		func(updateContextInput) Effect { return Effect{Hosted: true, Once: true} }, runUpdateContext).(*defined[updateContextInput])
+	d.doc = noteDoc
+	return d
 })
 
 const noteDoc = `Adds a line to the notes in .opencode/context.md, which the agents of this project share.
@@ -62,8 +59,7 @@ Example: {"note": "The limits are checked in internal/limit/limit.go; the router
 func runUpdateContext(ctx context.Context, c *Call, in updateContextInput) (Result, error) {
 	const op = "update_context"
 	if c.Notebook == nil {
-		return Result{}, &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "your role does not write what the sessions share",
-			Hint: "say it in your answer"}
+		return denied(op, "your role does not write what the sessions share", "say it in your answer")
 	}
 	u := ContextUpdate{Context: strings.TrimSpace(in.Context), Summary: strings.TrimSpace(in.Summary), Note: strings.TrimSpace(in.Note)}
 	if u == (ContextUpdate{}) {

@@ -2,13 +2,7 @@ package tools
 
 import (
 	"context"
-	_ "embed"
-
-	"centurion"
 )
-
-//go:embed update_todo.md
-var updateTodoDoc string
 
 type updateTodoInput struct {
 	Level   int          `json:"level"`
@@ -18,7 +12,7 @@ type updateTodoInput struct {
 }
 
 func updateTodoTool() Tool {
-	return define("update_todo", updateTodoDoc, object(
+	return define("update_todo", object(
 		may("level", integer("How big the mission is: 1, 2 or 3", 1, 3)),
 		may("content", nonEmpty("The whole text of the plan; replaces what is there")),
 		may("items", list("Changes of items", object(
@@ -43,8 +37,7 @@ func updateTodoTool() Tool {
 func runUpdateTodo(ctx context.Context, c *Call, in updateTodoInput) (Result, error) {
 	const op = "update_todo"
 	if c.Planner == nil {
-		return Result{}, &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "your role does not change the plan",
-			Hint: "say in your answer what should change in it"}
+		return denied(op, "your role does not change the plan", "say in your answer what should change in it")
 	}
 	u := TodoUpdate(in)
 	if u.Level == 0 && u.Content == "" && len(u.Items) == 0 && len(u.Add) == 0 {

@@ -3,7 +3,6 @@ package tools
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -14,9 +13,6 @@ import (
 	"centurion"
 	"centurion/tools/web"
 )
-
-//go:embed webfetch.md
-var webfetchDoc string
 
 // The maximum of a page shown to a model, in bytes.
 const (
@@ -30,21 +26,21 @@ type webfetchInput struct {
 }
 
 func webfetchTool() Tool {
-	return define("webfetch", webfetchDoc, object(
+	return define("webfetch", object(
 		need("url", nonEmpty("The page's whole address, with http:// or https://")),
 		may("refresh", boolean("Fetch it again even if it is cached (default: false)")),
 	), func(webfetchInput) Effect { return Effect{ReadOnly: true} }, runWebfetch)
 }
 
 // noWeb is the error if a host has no network access.
-func noWeb(op string) error {
-	return &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "the network is not available here", Hint: "do without it"}
+func noWeb(op string) (Result, error) {
+	return denied(op, "the network is not available here", "do without it")
 }
 
 func runWebfetch(ctx context.Context, c *Call, in webfetchInput) (Result, error) {
 	const op = "webfetch"
 	if c.Web == nil {
-		return Result{}, noWeb(op)
+		return noWeb(op)
 	}
 	asked, err := web.ParseURL(in.URL)
 	if err != nil {

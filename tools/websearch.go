@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"strings"
 
@@ -10,27 +9,24 @@ import (
 	"centurion/tools/web"
 )
 
-//go:embed websearch.md
-var websearchDoc string
-
 type searchInput struct {
 	Query string `json:"query"`
 	Limit int    `json:"limit"`
 }
 
 func websearchTool() Tool {
-	return searchTool("websearch", websearchDoc, (*web.Client).SearchWeb)
+	return searchTool("websearch", (*web.Client).SearchWeb)
 }
 
 // searchTool makes a tool that queries a search engine.
-func searchTool(name, doc string, find func(c *web.Client, ctx context.Context, query string, n int) (string, []web.Hit, error)) Tool {
-	return define(name, doc, object(
+func searchTool(name string, find func(c *web.Client, ctx context.Context, query string, n int) (string, []web.Hit, error)) Tool {
+	return define(name, object(
 		need("query", nonEmpty("The search terms")),
 		may("limit", integer(fmt.Sprintf("How many results (default %d)", web.DefaultHits), 1, web.MaxHits)),
 	), func(searchInput) Effect { return Effect{ReadOnly: true} },
 		func(ctx context.Context, c *Call, in searchInput) (Result, error) {
 			if c.Web == nil {
-				return Result{}, noWeb(name)
+				return noWeb(name)
 			}
 			query := strings.Join(strings.Fields(in.Query), " ")
 			if query == "" {
@@ -64,4 +60,8 @@ func hitList(engine, query string, hits []web.Hit) string {
 		}
 	}
 	return centurion.Count(len(hits), "result") + "\n" + fromWeb(engine, valid(b.String()))
+}
+
+func codesearchTool() Tool {
+	return searchTool("codesearch", (*web.Client).SearchCode)
 }

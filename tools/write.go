@@ -3,7 +3,6 @@ package tools
 import (
 	"bytes"
 	"context"
-	_ "embed"
 	"fmt"
 	"path"
 	"strings"
@@ -12,16 +11,13 @@ import (
 	"centurion/workspace"
 )
 
-//go:embed write.md
-var writeDoc string
-
 type writeInput struct {
 	FilePath string `json:"filePath"`
 	Content  string `json:"content"`
 }
 
 func writeTool() Tool {
-	return define("write", writeDoc, object(
+	return define("write", object(
 		need("filePath", nonEmpty("The file, relative to the project or absolute; missing directories are made")),
 		need("content", str("The whole new text of the file")),
 	), func(in writeInput) Effect { return writes(in.FilePath) }, runWrite)
