@@ -25,7 +25,7 @@ var limits = map[string]struct{ now, goal int }{
 	"lines of orchestrator":                      {2300, 2600},
 	"lines of the biggest room":                  {1900, 2000},
 	"lines of cmd":                               {5000, 6000},
-	"lines of the product":                       {91900, 82000},
+	"lines of the product":                       {91600, 82000},
 	"files over 500 lines":                       {0, 0},
 	"functions over 60 lines":                    {1, 0},
 	"files in one circle":                        {8, 8},

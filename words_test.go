@@ -25,26 +25,26 @@ type word struct {
 
 // wording are the words that do not belong into texts for people or models.
 var wording = []word{
-	{`[«»]`, `straight quotes, or backticks for code`, 1},
-	{`\b[Mm]end(s|ed|ing)?\b`, "fix", 6},
+	{`[«»]`, `straight quotes, or backticks for code`, 0},
+	{`\b[Mm]end(s|ed|ing)?\b`, "fix", 0},
 	{`\b(befalls?|befell)\b`, "happen", 0},
-	{`\bput right\b`, "correct", 2},
-	{`\b([Gg]o|goes|went|gone|going) on\b`, "continue, resume", 12},
+	{`\bput right\b`, "correct", 0},
+	{`\b([Gg]o|goes|went|gone|going) on\b`, "continue, resume", 8},
 	{`\b([Tt]akes?|taken|took|taking) (it |this |them )?back\b`, "undo, revert", 0},
 	{`\bthe check died\b`, "the check failed without the change", 0},
-	{`\b([Ww]hoever|[Ww]homever|[Ww]herever)\b`, "the person, the agent, where", 1},
+	{`\b([Ww]hoever|[Ww]homever|[Ww]herever)\b`, "the person, the agent, where", 0},
 	{`\b(stands? still|stood still)\b`, "idle, stopped", 0},
 	{`\b(nobody is there|somebody else's)\b`, "no one to ask; another agent's", 0},
-	{`\bof which\b|\bin which\b`, "two sentences", 1},
-	{`\b([Nn]obody|[Ss]omebody|[Ee]verybody)\b`, "no one, someone, all agents; or the active voice", 8},
+	{`\bof which\b|\bin which\b`, "two sentences", 0},
+	{`\b([Nn]obody|[Ss]omebody|[Ee]verybody)\b`, "no one, someone, all agents; or the active voice", 3},
 	{`\bmind(s)?\b`, "model", 0},
-	{`%d (requests|files|items|tasks|lines|tokens|times|checks|messages)\b`, "text.Count, which agrees with its number", 6},
+	{`%d (requests|files|items|tasks|lines|tokens|times|checks|messages)\b`, "text.Count, which agrees with its number", 1},
 }
 
 // commented are the words that do not belong into comments. The patterns ignore case.
 var commented = []word{
-	{`(?i)[«»]`, "straight quotes, or backticks for code", 1},
-	{`(?i)\b(whoever|whomever)\b`, "the person, the agent, the caller", 11},
+	{`(?i)[«»]`, "straight quotes, or backticks for code", 0},
+	{`(?i)\b(whoever|whomever)\b`, "the person, the agent, the caller", 7},
 	{`(?i)\bmend(s|ed|ing)?\b`, "fix", 2},
 	{`(?i)\b(befalls?|befell)\b`, "happen", 0},
 	{`(?i)\bput right\b`, "correct, repair", 0},

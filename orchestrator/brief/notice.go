@@ -119,9 +119,9 @@ func ended(t centurion.Task) string {
 // spent describes a cost, as far as it is known.
 func spent(u centurion.Usage) string {
 	if u.Unpriced {
-		return fmt.Sprintf("%d tokens", u.Tokens.Total())
+		return centurion.Count(int(u.Tokens.Total()), "token")
 	}
-	return fmt.Sprintf("%s, %d tokens", text.Cost(u), u.Tokens.Total())
+	return text.Cost(u) + ", " + centurion.Count(int(u.Tokens.Total()), "token")
 }
 
 // landedLines lists the merges of a task with the results of their checks, and why its work came back before, oldest first.

@@ -108,7 +108,7 @@ func (l *Loop) reopen(ctx context.Context, p plan.View, failed []centurion.Recei
 	}
 	rec, err := l.Mission.Record(ctx, func(rec *centurion.Mission) { rec.Reopened++ })
 	if err == nil && rec.Reopened > l.Returns {
-		return nil, &state.Blocked{Question: fmt.Sprintf("The final checks have failed %d times: %s What should be done?", rec.Reopened, missing[0])}
+		return nil, &state.Blocked{Question: fmt.Sprintf("The final checks have failed %s: %s What should be done?", centurion.Count(rec.Reopened, "time"), missing[0])}
 	}
 	return missing, err
 }
@@ -164,8 +164,8 @@ func (l *Loop) reviewFirst(ctx context.Context) (again bool, err error) {
 		return false, err
 	}
 	if l.sentForReview++; l.sentForReview > l.Returns {
-		return false, &state.Blocked{Question: fmt.Sprintf("Every item is done, but a review is missing, and %d times nobody was asked for one: %s. What should be done?",
-			l.Returns, state.InWords(missing[0]))}
+		return false, &state.Blocked{Question: fmt.Sprintf("Every item is done, but a review is missing, and its agent was reminded %s: %s. What should be done?",
+			centurion.Count(l.Returns, "time"), state.InWords(missing[0]))}
 	}
 	return true, l.Root.Say(ctx, centurion.OriginHost, "Every item is done, but not every one is proven:\n- "+strings.Join(missing, "\n- ")+
 		"\nThe reviewer's word is needed before the mission is complete.")
@@ -197,8 +197,8 @@ func (l *Loop) ownTurnEnded(ctx context.Context) (again bool, err error) {
 		l.ownReturns = 0 // see task.Tasks
 	}
 	if l.ownReturns++; l.ownReturns > l.Returns {
-		return false, &state.Blocked{Question: fmt.Sprintf("The %s's own changes could not be merged, %d times: %s. What should be done?",
-			l.Root.Agent.Name, l.ownReturns, back.Short)}
+		return false, &state.Blocked{Question: fmt.Sprintf("The %s's own changes could not be merged, %s: %s. What should be done?",
+			l.Root.Agent.Name, centurion.Count(l.ownReturns, "time"), back.Short)}
 	}
 	return true, l.Queue.Return(ctx, agent.AuthorOf(l.Root), back, l.ownReturns)
 }

@@ -87,7 +87,7 @@ func (l *Loop) Supervise(ctx context.Context) (v Verdict, err error) {
 		}
 		if len(crashes) > maxRestarts {
 			return Verdict{}, &centurion.Error{Kind: centurion.KindCrashed, Err: err,
-				Msg:  fmt.Sprintf("it crashed %d times within %s", len(crashes), text.Took(restartWindow)),
+				Msg:  fmt.Sprintf("it crashed %s within %s", centurion.Count(len(crashes), "time"), text.Took(restartWindow)),
 				Hint: "this is a fault of the program; what is done is kept: centurion resume " + l.Mission.ID}
 		}
 		l.claimed.Store(false)
