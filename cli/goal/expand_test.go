@@ -80,6 +80,16 @@ func TestExpand(t *testing.T) {
 	}
 }
 
+// Of mentions that lead nowhere only those are noted that look like a file.
+func TestExpandNotes(t *testing.T) {
+	e, _ := newExpansion(t, "@none.txt and @worker and @sub", "")
+	var notes []string
+	e.Note = func(said string) { notes = append(notes, said) }
+	if _, err := e.Expand(t.Context()); err != nil || len(notes) != 1 || !strings.Contains(notes[0], "@none.txt is left as it stands") {
+		t.Errorf("%q, %v", notes, err)
+	}
+}
+
 // A file is cut between two letters, and only if it is longer than what is taken.
 func TestExpandCuts(t *testing.T) {
 	e, _ := newExpansion(t, "@big.txt", "")

@@ -201,3 +201,24 @@ func TestLanesUnderEverything(t *testing.T) {
 		})
 	})
 }
+
+// A lane that is raised again before anybody has given back what it took away is as full as before: nothing is due, and nothing free.
+func TestLaneIsRaisedAgain(t *testing.T) {
+	l := newLane(2)
+	for range 2 {
+		if err := l.acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.resize(1)
+	if !l.full() || !shrunk([]*lane{l}) {
+		t.Error("a lane that was made smaller owes nothing")
+	}
+	l.resize(2)
+	if !l.full() || shrunk([]*lane{l}) {
+		t.Errorf("raised again it is full: %v, and owes: %v", l.full(), shrunk([]*lane{l}))
+	}
+	if l.free(); l.full() {
+		t.Error("what was given back is not free")
+	}
+}
