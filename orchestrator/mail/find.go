@@ -9,6 +9,7 @@ import (
 	"centurion"
 	"centurion/orchestrator/agent"
 	"centurion/store"
+	"centurion/text"
 )
 
 // Receiver is an agent of a mission: a session, or a task that may have none yet.
@@ -71,13 +72,10 @@ func unknown(mission, to string, sessions []centurion.Session, tasks []centurion
 	if len(living) > maxNamed {
 		living = append(living[:maxNamed], centurion.Count(len(living)-maxNamed, "other"))
 	}
-	e := &centurion.Error{Op: "send", Kind: centurion.KindNotFound,
+	near := centurion.Nearest(to, names)
+	return &centurion.Error{Op: "send", Kind: centurion.KindNotFound,
 		Msg:  fmt.Sprintf("mission %s has no agent %q; you can write to %s", mission, to, strings.Join(living, ", ")),
-		Hint: "see: centurion tasks " + mission}
-	if near := centurion.Nearest(to, names); near != "" {
-		e.Hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	return e
+		Hint: text.If(near != "", fmt.Sprintf("did you mean %q?", near), "see: centurion tasks "+mission)}
 }
 
 // CheckFiles refuses files that no message can have or that the model does not take. The error has centurion.KindUsage.

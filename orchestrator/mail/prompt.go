@@ -9,6 +9,7 @@ import (
 	"centurion/orchestrator/agent"
 	"centurion/session"
 	"centurion/store"
+	"centurion/text"
 )
 
 // Reply is the answer of the turn that a [Post] was answered in.
@@ -127,10 +128,7 @@ func (d *Desk) Unattended(ctx context.Context, id string) error {
 
 // StatusAtRest is the status of a mission that nobody works on: one that is recorded as alive was interrupted.
 func StatusAtRest(m centurion.Mission) string {
-	if m.Status.Alive() {
-		return "interrupted"
-	}
-	return string(m.Status)
+	return text.If(m.Status.Alive(), "interrupted", string(m.Status))
 }
 
 // answeredBefore looks for the answer to a message that was read before, in a session that has no turn now.

@@ -23,6 +23,7 @@ import (
 	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
+	"centurion/text"
 	"centurion/workspace"
 )
 
@@ -130,7 +131,7 @@ func (s *Starter) Start(ctx context.Context, goal string, opts centurion.Mission
 	if opts.Level > 0 {
 		m.LevelFrom = centurion.LevelByPerson
 	}
-	note := strings.Join(slices.DeleteFunc([]string{shared, plan.Fill(&m)}, func(note string) bool { return note == "" }), "; ")
+	note := strings.Join(text.Filled(shared, plan.Fill(&m)), "; ")
 	told.Given = append(told.Given, given...)
 	rec, instead := s.rootSession(m, owner, model.Ref, told)
 	m.Session = rec.ID
@@ -197,11 +198,9 @@ func checkProfile(opts centurion.MissionOptions) error {
 	known := []string{agents.ProfileMission, agents.ProfileAssistant}
 	switch {
 	case opts.Profile != "" && !slices.Contains(known, opts.Profile):
-		e := &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: fmt.Sprintf("there is no profile %q; the profiles are %s", opts.Profile, strings.Join(known, ", "))}
-		if near := centurion.Nearest(opts.Profile, known); near != "" {
-			e.Hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		return e
+		near := centurion.Nearest(opts.Profile, known)
+		return &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Hint: text.When(near != "", fmt.Sprintf("did you mean %q?", near)),
+			Msg: fmt.Sprintf("there is no profile %q; the profiles are %s", opts.Profile, strings.Join(known, ", "))}
 	case state.Alone(opts.Profile) && opts.PlanOnly:
 		return &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the profile assistant makes no plans", Hint: "take --profile mission, or ask it for a plan in words"}
 	case state.Alone(opts.Profile) && opts.Plan != "":
