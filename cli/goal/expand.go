@@ -205,7 +205,7 @@ func (e Expansion) content(rel string) (string, error) {
 	}
 	cut := ""
 	if fi.Size() > int64(len(b)) {
-		for len(b) > maxAttached-utf8.UTFMax && !utf8.Valid(b) { // a letter was cut in two
+		for len(b) > maxAttached-utf8.UTFMax && !utf8.Valid(b) { // a character was cut in two
 			b = b[:len(b)-1]
 		}
 		cut = fmt.Sprintf("\n[the first %d of %d bytes]", len(b), fi.Size())
