@@ -212,7 +212,7 @@ func pathCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
-// listOptions are showOptions with the caps on workers that a mission was started with.
+// listOptions are showOptions with the mission's limits for workers.
 func (c *cli) listOptions(ctx context.Context, api server.API, m server.Mission) tui.ShowOptions {
 	o := c.showOptions()
 	o.Asking = lookup.Asking(ctx, api, m)

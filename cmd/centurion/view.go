@@ -73,7 +73,7 @@ func on(find func(ctx context.Context, api server.API, typed string) (string, er
 	}
 }
 
-// projectCommand makes a command that acts on a project.
+// projectCommand creates a command that acts on a project.
 func projectCommand(c *cli, use, short, long, example string, args cobra.PositionalArgs, do action) *cobra.Command {
 	f := &readFlags{}
 	cmd := &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: args,
@@ -165,14 +165,14 @@ func printRows[T any](c *cli, format string, rows []T, lines func(T) string) err
 func printList[T any](c *cli, format string, all []T, none string, show func() error) error {
 	switch {
 	case format == "json":
-		return writeJSON(c.out, append([]T{}, all...)) // of none an empty list
+		return writeJSON(c.out, append([]T{}, all...)) // an empty list for none
 	case len(all) == 0:
 		return c.say(nil, none)
 	}
 	return show()
 }
 
-// say prints what was done, unless err says that it was not.
+// say prints what was done, unless err says otherwise.
 func (c *cli) say(err error, done string) error {
 	if err != nil {
 		return err
