@@ -16,7 +16,7 @@ type reader struct {
 	words   []string // long options, also when they are cut short as GNU programs allow; a final star stands for a family
 	list    bool     // no file name from a listing could be taken for a dangerous option
 	inert   bool     // its arguments are text, not paths
-	max     int      // operands it may have; more would be written to; 0 means any number
+	max     int      // maximum operands, since more would be written to; 0 means any number
 }
 
 var readers = map[string]reader{
