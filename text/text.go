@@ -92,7 +92,7 @@ func Took(d time.Duration) string {
 	return s
 }
 
-// Dots joins what is not empty with the dot that separates facts on a line.
+// Dots joins the non-empty parts with the dot that separates facts on a line.
 func Dots(parts ...string) string { return strings.Join(Filled(parts...), " · ") }
 
 // Filled returns the parts that are not empty.
