@@ -25,14 +25,14 @@ const (
 	DefaultWorkers   = 50
 	DefaultPerAgent  = 10
 	DefaultCountdown = 2 * time.Second
-	DefaultReturns   = 3               // times a failed check sends a task back to its worker, or the final check reopens items
+	DefaultReturns   = 3               // times a failed check returns a task to its worker, or the final check reopens items
 	DefaultAwait     = 5 * time.Minute // how long a synchronous delegation waits before it continues in the background
-	DefaultGateWait  = 5 * time.Second // a longer wait for a provider gives the slot back
+	DefaultGateWait  = 5 * time.Second // a longer wait for a provider releases the slot
 	DefaultDiskWait  = time.Minute     // how long a mission waits for space on a full disk before it stops, so that a script learns of it
 
 	DefaultPollInterval = time.Second
 	DefaultStallTimeout = 5 * time.Minute // far above the 120 s after which a request to a silent provider ends
-	DefaultSessionTTL   = time.Hour       // of an attempt's own work, without its waits
+	DefaultSessionTTL   = time.Hour       // of an attempt's own work, without waits
 	DefaultSubAgentIdle = 2 * time.Minute // longest silence of a sub-agent before it is stopped; the figure of the first system
 )
 
@@ -50,13 +50,13 @@ type Config struct {
 	Web     *web.Client                           // for the tools that fetch and search; nil without a network
 	Rules   func(agent string) []permission.Level // the permission rules for an agent, weakest first
 	Home    string                                // the person's home directory, for rules with ~
-	Publish func(centurion.Event)                 // takes token deltas; must not block
+	Publish func(centurion.Event)                 // receives token deltas; must not block
 	Version string
 	// Worktrees opens the project's git repository; nil if there is none: then all sessions of a mission write in the
 	// project's own directory. The host closes it.
 	Worktrees func(context.Context) (*worktree.Repo, error)
-	// Shadow opens the history of the project's files, for missions whose sessions all write in the project's own directory; nil
-	// keeps none.
+	// Shadow opens the history of the project's files, for missions whose sessions all write in the project's own directory; nil keeps
+	// none.
 	Shadow  func(context.Context) (*worktree.Shadow, error)
 	Scratch string // a directory for the output of background commands; "" is the system's for temporary files
 	// Watch calls changed whenever a plan's file may have changed, until ctx ends. Nil watches the file itself.
@@ -65,13 +65,13 @@ type Config struct {
 	// Fallback lists the models, as "provider/model", with which a session of an agent continues when its own model fails,
 	// the preferred one first; nil means none.
 	Fallback    func(agent, model string) []string
-	Concurrency slots.Caps // caps beside the two that follow
+	Concurrency slots.Caps // limits in addition to the two below
 
 	// Instructions finds skills and the instructions of project and person for agents; nil finds nothing.
 	Instructions *instructions.Finder
 
-	Workers   int // sessions at once
-	PerAgent  int // sessions of one agent at once
+	Workers   int // simultaneous sessions
+	PerAgent  int // simultaneous sessions of one agent
 	Countdown time.Duration
 	Returns   int
 	Await     time.Duration
@@ -94,11 +94,11 @@ type Config struct {
 	AskTimeout time.Duration
 
 	Policy     session.Policy            // which tool calls of one answer may overlap
-	Policies   map[string]session.Policy // the same for single agents, by name
-	EveryEvent bool                      // each piece of an answer is stored before the next is taken
+	Policies   map[string]session.Policy // the same for individual agents, by name
+	EveryEvent bool                      // each piece of an answer is stored before the next is read
 }
 
-// Model is a model that sessions can talk to.
+// Model is a model for sessions.
 type Model = agent.Model
 
 // complete sets the defaults of fields that are not set.

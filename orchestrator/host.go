@@ -35,7 +35,7 @@ import (
 	"centurion/verify"
 )
 
-// Host runs the missions of one project. Its methods may be called from several goroutines.
+// Host runs the missions of one project. Its methods are safe for concurrent use.
 type Host struct {
 	Keeper   *retention.Keeper  // archives and removes ended missions
 	Branches *branches.Branches // rewinds and forks conversations
@@ -44,7 +44,7 @@ type Host struct {
 	Mail     *mail.Desk         // messages to their agents, and the answers
 	Control  *control.Desk      // states of sessions, ends and limits of missions
 	cfg      Config
-	slots    *slots.Shared // the right to run, of all missions together
+	slots    *slots.Shared // the right to run, shared by all missions
 	checker  *verify.Checker
 	files    tools.Writers // lets one session at a time replace a file
 	auditor  *pulse.Auditor
@@ -89,8 +89,8 @@ func New(cfg Config) *Host {
 	return h
 }
 
-// Start records a new mission with its Commander's session. It does not run it. The error has centurion.KindUsage for an
-// empty goal or an unknown agent or model.
+// Start records a new mission with its Commander's session. It does not run it. The error has centurion.KindUsage for an empty goal or
+// an unknown agent or model.
 func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOptions) (centurion.Mission, error) {
 	return h.starter.Start(ctx, goal, opts)
 }

@@ -121,7 +121,7 @@ func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 			rec, err := m.h.cfg.Store.Mission(context.WithoutCancel(ctx), m.st.ID)
 			return rec, errors.Join(errSpace, err)
 		}
-		if cause := state.CauseOf(m.wanted); cause != nil { // it was stopped while it waited
+		if cause := state.CauseOf(m.wanted); cause != nil { // it was stopped while waiting
 			v = commander.VerdictOf(m.wanted, cause)
 		}
 	}
@@ -154,7 +154,7 @@ func (m *mission) whole(spaceCame func(error) bool) (rec centurion.Mission, err 
 	return rec, nil
 }
 
-// work begins or resumes the mission and drives it to its verdict.
+// work starts or resumes the mission and drives it to its verdict.
 func (m *mission) work(ctx context.Context, watch *guard.Group) (commander.Verdict, error) {
 	rec, err := m.recover(ctx, watch)
 	if err != nil {
