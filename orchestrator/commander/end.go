@@ -19,8 +19,8 @@ import (
 	"centurion/workspace/todo"
 )
 
-// Missing runs the final checks and lists, in words for the Commander, what keeps the mission from being complete. The error is a
-// [state.Blocked] where only a person can help.
+// Missing runs the final checks and lists, for the Commander, what keeps the mission from being complete. The error is a
+// [state.Blocked] if only a person can help.
 func (l *Loop) Missing(ctx context.Context) ([]string, error) {
 	missing, err := l.unmet(ctx)
 	if err == nil && len(missing) == 0 {
@@ -35,7 +35,7 @@ func (l *Loop) Missing(ctx context.Context) ([]string, error) {
 	return missing, err
 }
 
-// unmet lists what keeps the mission from being complete, apart from the final checks.
+// unmet lists what keeps the mission from being complete, except for the final checks.
 func (l *Loop) unmet(ctx context.Context) ([]string, error) {
 	v, err := l.Judge.Look(ctx)
 	if err != nil {
@@ -45,8 +45,8 @@ func (l *Loop) unmet(ctx context.Context) ([]string, error) {
 	return v.Missing(unread), err
 }
 
-// finalChecks runs each distinct acceptance command once on the finished work. Items whose command fails are open again.
-// It returns what is missing, in words for the Commander.
+// finalChecks runs each distinct acceptance command once on the finished work. Items whose command fails are reopened. It returns what
+// is missing, for the Commander.
 func (l *Loop) finalChecks(ctx context.Context) ([]string, error) {
 	p, err := l.Plan.Read()
 	if err != nil {
@@ -65,7 +65,7 @@ func (l *Loop) finalChecks(ctx context.Context) ([]string, error) {
 			}
 		}
 	}
-	ends := append(review.GoalChecks(rec.Goal, l.Workspace.Dir()), rec.Check) // what shows that the goal is reached, where no item does
+	ends := append(review.GoalChecks(rec.Goal, l.Workspace.Dir()), rec.Check) // what shows that the goal is reached if no item does
 	commands = append(commands, ends...)
 	l.passed, l.checked = 0, true
 	var failed []centurion.Receipt
@@ -86,7 +86,7 @@ func (l *Loop) finalChecks(ctx context.Context) ([]string, error) {
 	return l.reopen(ctx, p, failed)
 }
 
-// reopen sets the items of failed final checks back to open and says what is missing.
+// reopen reopens the items of failed final checks and says what is missing.
 func (l *Loop) reopen(ctx context.Context, p plan.View, failed []centurion.Receipt) ([]string, error) {
 	l.checked = false
 	var missing []string
@@ -113,7 +113,7 @@ func (l *Loop) reopen(ctx context.Context, p plan.View, failed []centurion.Recei
 	return missing, err
 }
 
-// verify looks whether the mission may end. again says that its agent was told what is missing.
+// verify decides whether the mission may end. again means that its agent was told what is missing.
 func (l *Loop) verify(ctx context.Context) (again bool, err error) {
 	if again, err = l.reviewFirst(ctx); err != nil || again {
 		return again, err
@@ -129,7 +129,7 @@ func (l *Loop) verify(ctx context.Context) (again bool, err error) {
 	return true, l.Root.Say(ctx, centurion.OriginHost, what+", but the final checks say otherwise:\n- "+strings.Join(missing, "\n- ")+"\nSee to it.")
 }
 
-// completed is the verdict of a mission that is done, unless its person wants proof and nothing shows that it is.
+// completed returns the verdict of a mission that is done, unless its person wants proof and there is none.
 func (l *Loop) completed(ctx context.Context) (Verdict, error) {
 	reason := ""
 	if l.passed == 0 {
@@ -155,8 +155,8 @@ func (l *Loop) completed(ctx context.Context) (Verdict, error) {
 	return Verdict{Status: centurion.MissionCompleted, Reason: reason}, err
 }
 
-// reviewFirst sends a mission that is idle with every item done back to its agent as long as a review is missing. After as
-// many times as a check may fail, a person is called.
+// reviewFirst sends an idle mission with every item done back to its agent while a review is missing. After as many times as a check
+// may fail, it calls a person.
 func (l *Loop) reviewFirst(ctx context.Context) (again bool, err error) {
 	v, err := l.Judge.Look(ctx)
 	missing := v.Unreviewed()
@@ -171,8 +171,8 @@ func (l *Loop) reviewFirst(ctx context.Context) (again bool, err error) {
 		"\nThe reviewer's word is needed before the mission is complete.")
 }
 
-// bare reports whether the mission would end with nothing to show for it, and its own agent was not asked about that yet: without a plan,
-// nothing was changed and no check shows anything; or its person wants proof, and there is none.
+// bare reports whether the mission would end without anything to show for it, and its own agent has not been asked about that yet:
+// without a plan, nothing was changed and no check shows anything; or its person wants proof, and there is none.
 func (l *Loop) bare(ctx context.Context) (bool, error) {
 	v, err := l.Judge.Look(ctx)
 	if err != nil || l.questioned || state.Alone(l.Mission.Profile) || !v.Bare(l.Workspace.Dir()) {
@@ -182,8 +182,8 @@ func (l *Loop) bare(ctx context.Context) (bool, error) {
 	return v.Mission.Options.RequireProof || !changed, err
 }
 
-// ownTurnEnded merges what the mission's own agent has written when its turn has ended. again says that it was told why that
-// cannot be and has to go on.
+// ownTurnEnded merges what the mission's own agent has written when its turn has ended. again means that this failed, and the agent was
+// told why and must continue.
 func (l *Loop) ownTurnEnded(ctx context.Context) (again bool, err error) {
 	back, err := l.Queue.LandOwn(ctx, agent.AuthorOf(l.Root))
 	if err != nil {

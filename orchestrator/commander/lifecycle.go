@@ -18,7 +18,7 @@ import (
 	"centurion/text"
 )
 
-// Begin moves the mission to a living state and says, in the history, why it goes on if it had stopped.
+// Begin moves the mission to a living state and says, in the history, why it continues if it had stopped.
 func (l *Loop) Begin(ctx context.Context) (centurion.Mission, error) {
 	var rec centurion.Mission
 	err := l.Mission.Store.Update(ctx, func(tx *store.Tx) (err error) {
@@ -35,15 +35,15 @@ func (l *Loop) Begin(ctx context.Context) (centurion.Mission, error) {
 			to = centurion.MissionPlanning
 		}
 		rec, err = state.MoveMission(tx, l.Mission.ID, to, "", func(r *centurion.Mission) {
-			r.Reopened, r.Runs, r.Reverted, r.Was = 0, runs, nil, nil // what was reverted stands in the plan and in a word to its agent
+			r.Reopened, r.Runs, r.Reverted, r.Was = 0, runs, nil, nil // the plan and a message to its agent say what was reverted
 		})
 		return err
 	})
 	return rec, err
 }
 
-// beginAgain goes on with a mission whose host has died or has handed it over. Who waited for an answer of a person asks
-// again; a question stays open, and the call that asked finds it.
+// beginAgain continues a mission whose host has died or handed it over. Calls that waited for a person ask again; a question stays
+// open, and the call that asked finds it.
 func (l *Loop) beginAgain(tx *store.Tx, rec *centurion.Mission) error {
 	if err := tx.PutMission(rec); err != nil || rec.Runs == 1 {
 		return err
@@ -57,16 +57,16 @@ func (l *Loop) beginAgain(tx *store.Tx, rec *centurion.Mission) error {
 	return err
 }
 
-// A part that crashes takes with it what rests on it, and nothing else. A tool call is answered with its crash. A task's
-// turn is begun anew as after any failure, or fails at once where its parent waits for it. The Commander's loop begins
-// anew with its history read again and repaired; that it crashes again and again ends its mission, and no other.
+// A crashing part only takes down what depends on it. A crashed tool call is answered with its crash. A task's turn is retried as after
+// any failure, or fails at once if its parent waits for it. The Commander's loop restarts after its history is reloaded and repaired;
+// repeated crashes end its mission, and no other.
 
 const (
 	maxRestarts   = 3               // of a Commander's loop within restartWindow
-	restartWindow = 5 * time.Second // a loop that lived longer than this since its last crashes has got over them
+	restartWindow = 5 * time.Second // a loop that has survived this long since its last crashes has recovered
 )
 
-// Supervise drives the mission's loop and begins it anew when it crashes.
+// Supervise drives the mission's loop and restarts it when it crashes.
 func (l *Loop) Supervise(ctx context.Context) (v Verdict, err error) {
 	var crashes []time.Time
 	for {
@@ -77,7 +77,7 @@ func (l *Loop) Supervise(ctx context.Context) (v Verdict, err error) {
 		if !state.Crashed(err) || ctx.Err() != nil {
 			return v, err
 		}
-		if err := l.Root.Load(ctx); err != nil { // what it has in memory may be half done
+		if err := l.Root.Load(ctx); err != nil { // its memory may be inconsistent
 			return v, err
 		}
 		now := time.Now()
@@ -104,8 +104,8 @@ type Verdict struct {
 	Status centurion.MissionStatus
 	Reason string
 	Hint   string
-	Asks   bool  // Reason is a question of the mission's own agent, which a person can answer
-	Err    error // what stopped it; nil if nothing went wrong
+	Asks   bool  // Reason is a question of the mission's own agent, for a person to answer
+	Err    error // the cause; nil if nothing went wrong
 }
 
 // Finish records the verdict.
@@ -121,9 +121,9 @@ func (l *Loop) Finish(v Verdict) (centurion.Mission, error) {
 	if v.Status != centurion.MissionCompleted {
 		l.countDone()
 	}
-	// What happened is recorded even though the caller's context has ended.
+	// The outcome is recorded even though the caller's context has ended.
 	err := l.Mission.Store.Update(context.Background(), func(tx *store.Tx) (err error) {
-		if rec, err = tx.Mission(l.Mission.ID); err != nil || !rec.Status.Alive() { // it could not even be begun
+		if rec, err = tx.Mission(l.Mission.ID); err != nil || !rec.Status.Alive() { // it could not even be started
 			return err
 		}
 		if state.HandedOver(l.Mission.Ctx) || v.Err == centurion.ErrHandover {
@@ -152,8 +152,8 @@ func (l *Loop) Finish(v Verdict) (centurion.Mission, error) {
 	return rec, err
 }
 
-// countDone keeps how many of the items that are done so far are proven; the final checks count them in a mission that is complete. Where the
-// plan cannot be read the mission ends without: that is what it ends for, then.
+// countDone records how many done items are proven so far; in a complete mission the final checks count them. An unreadable plan is
+// skipped: it is then the reason for the end.
 func (l *Loop) countDone() {
 	if p, err := l.Plan.Read(); err == nil && p.Doc != nil && l.Root != nil {
 		_ = l.Judge.Count(context.Background(), p)
@@ -161,7 +161,7 @@ func (l *Loop) countDone() {
 	}
 }
 
-// EndMission writes how a mission stops, after everything that its end brings with it: its event is the last.
+// EndMission records how a mission stops, after everything its end entails: its event is the last.
 func EndMission(tx *store.Tx, id string, v Verdict, change func(*centurion.Mission)) (centurion.Mission, error) {
 	if err := state.CloseAsks(tx, id, v.Status == centurion.MissionPaused || v.Status == centurion.MissionBlocked); err != nil {
 		return centurion.Mission{}, err
@@ -185,7 +185,7 @@ func EndMission(tx *store.Tx, id string, v Verdict, change func(*centurion.Missi
 	})
 }
 
-// VerdictOf says how a mission stops whose work ended with err.
+// VerdictOf returns the verdict of a mission whose work ended with err.
 func VerdictOf(ctx context.Context, err error) Verdict {
 	if cause := state.CauseOf(ctx); cause != nil && cause != ErrStopped {
 		err = cause
@@ -210,5 +210,5 @@ func VerdictOf(ctx context.Context, err error) Verdict {
 	return v
 }
 
-// ErrStopped ends what is left of a mission that has its verdict.
+// ErrStopped ends the rest of a mission that has its verdict.
 var ErrStopped = &centurion.Error{Kind: centurion.KindInterrupted, Msg: "the mission has stopped"}

@@ -1,5 +1,5 @@
 // Package commander drives the conversation of a mission's own agent from its first turn to the verdict: its turns, the waits between
-// them, what is looked at before the end, and how the mission begins and stops. What tasks do meanwhile is decided elsewhere.
+// them, the checks before the end, and how the mission starts and stops. What tasks do meanwhile is decided elsewhere.
 package commander
 
 import (
@@ -24,8 +24,8 @@ import (
 	"centurion/workspace"
 )
 
-// Loop drives the root conversation of a mission. The exported fields are set before the first call. Its methods are
-// called by one goroutine, but for Missing, by a call of its agent's turn, and Claim, Claimed and HasClaimed, which any may call.
+// Loop drives the root conversation of a mission. The exported fields are set before the first call. Its methods are called by one
+// goroutine, except for Missing, called during its agent's turn, and Claim, Claimed and HasClaimed, which are safe for concurrent use.
 type Loop struct {
 	Mission   *state.Mission
 	Plan      *plan.Plan
@@ -37,26 +37,26 @@ type Loop struct {
 	Queue     *merge.Queue
 	Workspace *workspace.Workspace
 	Policy    loop.Policy
-	Returns   int    // how often work may come back, and final checks may fail, before a person decides
+	Returns   int    // how often work may be returned, and final checks may fail, before a person decides
 	Ending    func() // called before the verdict is recorded
-	// Branched says what the agent is told of a conversation that was rewound or forked since, "" if it was not.
+	// Branched returns the message for the agent about a later rewind or fork of its conversation, or "".
 	Branched func(context.Context, centurion.Session) (string, error)
 
 	Root  *agent.Conversation // of the mission's own agent; nil before it is opened
 	Begun bool                // the mission was moved to a living state
-	Again string              // why the same host begins anew; "" if it does not
+	Again string              // why the same host restarts it; "" if it does not
 
-	resumed   bool // a person has resumed it: it had stopped
-	restarted bool // it has crashed and begins anew
+	resumed   bool // a person has resumed it after it had stopped
+	restarted bool // it has crashed and restarts
 
-	said       string // the text with which its own agent ended its newest turn
-	lastSeen   string // what the plan and the tasks looked like at the last continuation
-	passed     int    // final checks that passed on the work as it is
-	checked    bool   // the final checks were run on the work as it is
-	ownReturns int    // times in a row that its own agent's work could not be merged
-	// sentForReview counts the times that the mission was idle with every item done and a review missing.
+	said       string // the text at the end of its own agent's newest turn
+	lastSeen   string // the plan and the tasks at the last continuation
+	passed     int    // final checks that passed on the current work
+	checked    bool   // the final checks have run on the current work
+	ownReturns int    // consecutive failures to merge its own agent's work
+	// sentForReview counts how often the mission was idle with every item done and a review missing.
 	sentForReview int
-	questioned    bool // its own agent was asked why it ends with nothing to show for it
+	questioned    bool // its own agent was asked why it ends without anything to show for it
 
 	claimed, claimedOnce atomic.Bool // see [Loop.Claim]
 }
@@ -88,7 +88,7 @@ func (l *Loop) run(ctx context.Context) (Verdict, error) {
 			switch {
 			case agent.AbortedIn(ctx, err) != nil:
 				l.claimed.Store(false)
-				out.Finish = centurion.FinishToolCalls // it has no last word
+				out.Finish = centurion.FinishToolCalls // it has no last text
 			case state.Crashed(err) && ctx.Err() == nil:
 				return Verdict{}, err
 			case err != nil:
@@ -108,7 +108,7 @@ func (l *Loop) run(ctx context.Context) (Verdict, error) {
 				if len(missing) == 0 && !mail.HasUnread(ctx, l.Mission.Store, l.Root.ID()) {
 					return l.completed(ctx)
 				}
-				l.claimed.Store(false) // what else stood in the same answer, or a person, has brought more to do
+				l.claimed.Store(false) // the rest of the same answer, or a person, has brought more to do
 			}
 			due, finished, l.said, l.checked = false, out.Finish != centurion.FinishToolCalls, out.Text, false
 		}
@@ -123,10 +123,9 @@ func (l *Loop) run(ctx context.Context) (Verdict, error) {
 	}
 }
 
-// idle waits, counts down and checks until the root conversation has to go on (again is true) or the mission has its
-// verdict.
+// idle waits, counts down and checks until the root conversation must continue (again is true) or the mission has its verdict.
 func (l *Loop) idle(ctx context.Context, finished bool) (v Verdict, again bool, err error) {
-	var until time.Time // what is held back is due then; zero while nothing is
+	var until time.Time // when the held-back action is due; zero without one
 	var last loop.Action
 	for {
 		changed := l.Mission.Change()
@@ -145,7 +144,7 @@ func (l *Loop) idle(ctx context.Context, finished bool) (v Verdict, again bool, 
 			}
 		case loop.Deliver:
 			l.Root.Told()
-			if facts.Messages > 0 { // a person's word is a new beginning
+			if facts.Messages > 0 { // a person's message is a fresh start
 				l.Sessions.Stagnant = 0
 			}
 			return v, true, nil
@@ -170,7 +169,7 @@ func (l *Loop) idle(ctx context.Context, finished bool) (v Verdict, again bool, 
 			}
 			return v, false, err
 		case loop.Block:
-			// An editor that writes the plan anew is not seen as one that has deleted it.
+			// An editor that rewrites the plan should not count as having deleted it.
 			over, err := l.hold(ctx, changed, &until, StuckFor)
 			if err != nil || over {
 				return Verdict{Status: centurion.MissionBlocked, Reason: l.Checkouts.AskedFor(d.Question), Asks: d.Asks}, false, err
@@ -181,7 +180,7 @@ func (l *Loop) idle(ctx context.Context, finished bool) (v Verdict, again bool, 
 	}
 }
 
-// pausedFor is the verdict of a mission that pauses. If a person has stopped its agent it says how.
+// pausedFor returns the verdict of a pausing mission. If a person has stopped its agent, it says how.
 func (l *Loop) pausedFor(d loop.Decision, f loop.Facts) Verdict {
 	reason := d.Reason
 	if stood := l.Root.StandsSince(); stood != nil && f.Aborted && !f.Budget {
@@ -190,7 +189,7 @@ func (l *Loop) pausedFor(d loop.Decision, f loop.Facts) Verdict {
 	return Verdict{Status: centurion.MissionPaused, Reason: reason}
 }
 
-// countDown holds the continuation back for as long as d says, after telling of it once; until is as in hold.
+// countDown holds back the continuation as long as d says, after announcing it once; until is as in hold.
 func (l *Loop) countDown(ctx context.Context, changed <-chan struct{}, until *time.Time, d loop.Decision) (over bool, err error) {
 	if until.IsZero() {
 		if err := l.Mission.Tell(ctx, func(x *event.MissionData) { x.Countdown, x.Reason = d.After.Milliseconds(), d.Reason }); err != nil {
@@ -200,8 +199,8 @@ func (l *Loop) countDown(ctx context.Context, changed <-chan struct{}, until *ti
 	return l.hold(ctx, changed, until, d.After)
 }
 
-// hold waits until the time that it sets, d from now, when it is first called; it reports whether that has come. It
-// returns earlier when something has changed.
+// hold waits until the time that its first call sets, d from then; it reports whether that has come. It returns earlier when something
+// has changed.
 func (l *Loop) hold(ctx context.Context, changed <-chan struct{}, until *time.Time, d time.Duration) (over bool, err error) {
 	if until.IsZero() {
 		*until = time.Now().Add(d)
@@ -213,10 +212,10 @@ func (l *Loop) hold(ctx context.Context, changed <-chan struct{}, until *time.Ti
 	return false, l.Mission.Await(ctx, changed, left)
 }
 
-// StuckFor is how long what blocks a mission must stand before a person is called.
+// StuckFor is how long a mission must stay blocked before a person is called.
 const StuckFor = time.Second
 
-// Facts gathers what the decision about an idle mission rests on; finished says that its own agent has ended its turn with a text.
+// Facts gathers the facts for the decision about an idle mission; finished means that its own agent has ended its turn with a text.
 func (l *Loop) Facts(ctx context.Context, finished bool) (loop.Facts, error) {
 	rec, err := l.Mission.Store.Mission(ctx, l.Mission.ID)
 	if err != nil {
@@ -226,7 +225,7 @@ func (l *Loop) Facts(ctx context.Context, finished bool) (loop.Facts, error) {
 	if err != nil {
 		return loop.Facts{}, err
 	}
-	if err := l.Root.TakeIn(ctx); err != nil { // after the tasks: the result of whoever has ended by then is there
+	if err := l.Root.TakeIn(ctx); err != nil { // after the tasks: the results of those that have ended by then are there
 		return loop.Facts{}, err
 	}
 	stands, err := l.Root.TakeUp(ctx, l.resumedWord())
@@ -262,10 +261,10 @@ func (l *Loop) Facts(ctx context.Context, finished bool) (loop.Facts, error) {
 	return f, err
 }
 
-// sortTasks counts in f the tasks that are at work. It returns those that wait, and the items that have a task which has not ended.
+// sortTasks counts the running tasks in f. It returns the waiting ones, and the items with a task that has not ended.
 func sortTasks(f *loop.Facts, tasks []centurion.Task, runs []*state.Run) (waiting []centurion.Task, alive map[string]bool) {
 	alive = map[string]bool{}
-	ending := map[string]bool{} // ended in the store, with their items not marked yet
+	ending := map[string]bool{} // ended in the store, but their items are not marked yet
 	for _, r := range runs {
 		ending[r.ID] = true
 	}
@@ -286,8 +285,8 @@ func sortTasks(f *loop.Facts, tasks []centurion.Task, runs []*state.Run) (waitin
 	return waiting, alive
 }
 
-// resumeWord tells the Commander that its mission goes on after it had stopped with the turn ended: without a word of
-// somebody there would be nothing to answer.
+// resumeWord tells the Commander that its mission continues after it had stopped with the turn ended: otherwise it would have nothing
+// to answer.
 func (l *Loop) resumeWord(ctx context.Context) error {
 	branched, err := l.Branched(ctx, l.Root.Sess.Record())
 	if err == nil && branched != "" {
@@ -296,11 +295,11 @@ func (l *Loop) resumeWord(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	parked := l.resumed && l.Root.Sess.Parks(ctx) // a person who resumes wakes it; the next host after a crash does not
+	parked := l.resumed && l.Root.Sess.Parks(ctx) // a resuming person wakes it; the next host after a crash does not
 	if l.Root.Sess.Due() && !parked {
 		return nil
 	}
-	if err := l.Root.TakeIn(ctx); err != nil || l.Root.Sess.Due() && !parked { // what a person has written says how to go on
+	if err := l.Root.TakeIn(ctx); err != nil || l.Root.Sess.Due() && !parked { // a person's message says how to continue
 		return err
 	}
 	rec, err := l.Mission.Store.Mission(ctx, l.Mission.ID)
@@ -314,7 +313,7 @@ func (l *Loop) resumeWord(ctx context.Context) error {
 	return l.Root.Say(ctx, centurion.OriginHost, text)
 }
 
-// resumedWord is what the root's agent is told when its person lets it go on.
+// resumedWord is the message for the root's agent when its person resumes it.
 func (l *Loop) resumedWord() string {
 	if state.Alone(l.Mission.Profile) {
 		return "The person has resumed your work. Look at what has changed meanwhile, then go on."
@@ -328,8 +327,8 @@ func (l *Loop) Claim() {
 	l.claimedOnce.Store(true)
 }
 
-// Claimed reports whether that was accepted, and nothing has come since.
+// Claimed reports whether a claim was accepted, and nothing has arrived since.
 func (l *Loop) Claimed() bool { return l.claimed.Load() }
 
-// HasClaimed reports whether it was accepted at some time: a message may have come since.
+// HasClaimed reports whether a claim was ever accepted; messages may have arrived since.
 func (l *Loop) HasClaimed() bool { return l.claimedOnce.Load() }
