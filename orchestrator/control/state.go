@@ -26,7 +26,7 @@ type State struct {
 	Since    centurion.Time      `json:"since,omitzero"`  // when its turn began, or the last one ended; zero if its mission is not running
 	Reason   string              `json:"reason,omitempty"`
 	Calls    []agent.RunningCall `json:"calls"`
-	Queued   int                 `json:"queued"` // messages and results that it has not read
+	Queued   int                 `json:"queued"` // unread messages and results
 	Children []Child             `json:"children"`
 	// Newest is the id of the newest message, which may still be streaming.
 	Newest   string           `json:"newest,omitempty"`

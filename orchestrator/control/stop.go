@@ -153,8 +153,7 @@ func (d *Desk) Stop(ctx context.Context, id, reason string) error {
 	return d.stopMission(ctx, to.Mission, &centurion.Error{Kind: centurion.KindInterrupted, Msg: reason})
 }
 
-// stopFamily cancels a task and all below it. It looks again until there is nothing left: a task may have been on its way
-// into the store.
+// stopFamily cancels a task and all below it. It repeats until none is left: a task may just be entering the store.
 func (d *Desk) stopFamily(ctx context.Context, to mail.Receiver, reason string) error {
 	for {
 		living, err := d.livingBelow(ctx, to)
@@ -176,7 +175,7 @@ func (d *Desk) stopFamily(ctx context.Context, to mail.Receiver, reason string) 
 	}
 }
 
-// livingBelow lists the tasks that have not ended among a task and those below it, the task itself first.
+// livingBelow lists the tasks that have not ended among a task and those below it, starting with the task itself.
 func (d *Desk) livingBelow(ctx context.Context, to mail.Receiver) ([]string, error) {
 	all, err := d.Store.Tasks(ctx, to.Mission)
 	if err != nil {
@@ -199,8 +198,8 @@ func (d *Desk) livingBelow(ctx context.Context, to mail.Receiver) ([]string, err
 	return living, nil
 }
 
-// Pause stops a mission so that it can be resumed, and returns when it has stopped. The error has centurion.KindConflict
-// if it has stopped already.
+// Pause stops a mission so that it can be resumed, and returns when it has stopped. The error has centurion.KindConflict if it has
+// stopped already.
 func (d *Desk) Pause(ctx context.Context, id, reason string) error {
 	to, _, err := d.find(ctx, id)
 	if err != nil {
