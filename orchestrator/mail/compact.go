@@ -14,8 +14,7 @@ import (
 // next request instead.
 const CompactWord = "/compact"
 
-// wantsCompact reports whether a message is [CompactWord]. The error has centurion.KindUsage for words behind it, which
-// nobody would read.
+// wantsCompact reports whether a message is [CompactWord]. The error has centurion.KindUsage for text after it, which would be lost.
 func (p Post) wantsCompact() (bool, error) {
 	word, rest, _ := strings.Cut(strings.TrimSpace(p.Text), " ")
 	if word != CompactWord || p.Origin != centurion.OriginPerson {

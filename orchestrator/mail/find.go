@@ -42,7 +42,7 @@ func Find(ctx context.Context, st *store.Store, mission, to string) (Receiver, e
 			return Receiver{mission, s.ID, s.Metadata.Task}, nil
 		}
 	}
-	for _, t := range slices.Backward(tasks) { // the newest of an item's tasks
+	for _, t := range slices.Backward(tasks) { // the newest task of an item
 		if t.Item != "" && strings.EqualFold(t.Item, to) {
 			return Receiver{mission, t.Session, t.ID}, nil
 		}
@@ -78,7 +78,7 @@ func unknown(mission, to string, sessions []centurion.Session, tasks []centurion
 		Hint: text.If(near != "", fmt.Sprintf("did you mean %q?", near), "see: centurion tasks "+mission)}
 }
 
-// CheckFiles refuses files that no message can have or that the model does not take. The error has centurion.KindUsage.
+// CheckFiles refuses files that no message can have or that the model does not accept. The error has centurion.KindUsage.
 func CheckFiles(files []centurion.File, m agent.Model) error {
 	if err := centurion.CheckFiles(files); err != nil {
 		return err

@@ -20,15 +20,14 @@ import (
 
 // Post is a message into a mission.
 type Post struct {
-	// ID names the message: the same one sent again is stored once. Empty makes a new one.
+	// ID identifies the message: sending it again stores it only once. Empty creates a new one.
 	ID string `json:"id,omitempty"`
 	// Mission is the mission of the address or item in To, by its whole id. An id in To needs none.
 	Mission string `json:"mission,omitempty"`
-	// To is an address (0/ is the Commander, 0/3 its fourth child), an item of the plan, or the whole id of a session, task
-	// or mission.
+	// To is an address (0/ is the Commander, 0/3 its fourth child), an item of the plan, or the full id of a session, task or mission.
 	To   string `json:"to"`
 	Text string `json:"text"` // at most MaxPost bytes; the model gets it as it is
-	// Files go with the text: see centurion.CheckFiles.
+	// Files accompany the text: see centurion.CheckFiles.
 	Files []centurion.File `json:"files,omitempty"`
 	// Queue leaves the message until the receiver's turn has ended. Otherwise the receiver reads it before its next request.
 	Queue  bool             `json:"queue,omitempty"`
@@ -46,14 +45,14 @@ type Posted struct {
 	Mission string                  `json:"mission"`
 	Status  centurion.MissionStatus `json:"status"` // of the mission
 	Session string                  `json:"session,omitempty"`
-	Address string                  `json:"address,omitempty"` // empty for a task that has no session yet
+	Address string                  `json:"address,omitempty"` // empty for a task without a session
 	Agent   string                  `json:"agent"`
 	Task    string                  `json:"task,omitempty"`
 	State   centurion.TaskStatus    `json:"state,omitempty"` // of the task
 	Reason  string                  `json:"reason,omitempty"`
 	Working bool                    `json:"working"`           // the mission is being worked on: the message is read without a resume
 	Compact bool                    `json:"compact,omitempty"` // it was [CompactWord]: nothing was stored, the history will be shortened
-	Short   bool                    `json:"short,omitempty"`   // of [CompactWord]: there is nothing to shorten
+	Short   bool                    `json:"short,omitempty"`   // for [CompactWord]: there is nothing to shorten
 }
 
 // Desk takes the messages for all missions of a host. Its methods may be called from several goroutines.

@@ -12,14 +12,14 @@ import (
 	"centurion/text"
 )
 
-// Reply is the answer of the turn that a [Post] was answered in.
+// Reply is the answer of the turn that answered a [Post].
 type Reply struct {
 	Posted
-	Text    string          `json:"text"`              // of the turn's last answer; may be empty after a turn that failed
+	Text    string          `json:"text"`              // of the turn's last answer; may be empty after a failed turn
 	Finish  string          `json:"finish"`            // one of the centurion.Finish… constants
 	Message string          `json:"message,omitempty"` // the id of the last answer
 	Usage   centurion.Usage `json:"usage"`             // of the answers since the message was read
-	// Error is why the turn did not end well, nil if it did.
+	// Error is why the turn failed, nil if it did not.
 	Error *centurion.TaskError `json:"error,omitempty"`
 }
 
@@ -77,7 +77,7 @@ func (d *Desk) Prompt(ctx context.Context, p Post, launch func(mission string) e
 	return r, err
 }
 
-// promptAnew waits for the answer to a message that is stored, of a mission that had stopped before.
+// promptAnew waits for the answer to a stored message of a mission that had stopped before.
 func (d *Desk) promptAnew(ctx context.Context, mission, id string, launch func(mission string) error) (Reply, error) {
 	w := d.join(mission, id)
 	defer d.leave(w)
@@ -131,7 +131,7 @@ func StatusAtRest(m centurion.Mission) string {
 	return text.If(m.Status.Alive(), "interrupted", string(m.Status))
 }
 
-// answeredBefore looks for the answer to a message that was read before, in a session that has no turn now.
+// answeredBefore looks for the answer to a message that was read earlier, in a session without a current turn.
 func (d *Desk) answeredBefore(ctx context.Context, mission, id string) (Reply, bool, error) {
 	all, err := d.store.Deliveries(ctx, mission)
 	if err != nil {
@@ -150,7 +150,7 @@ func (d *Desk) answeredBefore(ctx context.Context, mission, id string) (Reply, b
 	return r, err == nil && ends(r.Finish), err
 }
 
-// ends reports whether an answer that finished so ended its turn.
+// ends reports whether an answer with this finish reason ended its turn.
 func ends(finish string) bool {
 	return finish == centurion.FinishStop || finish == centurion.FinishLength || finish == centurion.FinishFilter || finish == centurion.FinishUnknown
 }

@@ -13,7 +13,7 @@ import (
 // waits for an answer that cannot come any more.
 type waiters struct {
 	mu      sync.Mutex               // protects what follows
-	open    map[string]bool          // missions that are being worked on, also between two beginnings
+	open    map[string]bool          // running missions, including those between two runs
 	closing map[string]chan struct{} // missions of which it is being decided whether they continue; closed when it is
 	waiting map[*waiter]struct{}
 }
@@ -22,8 +22,8 @@ type waiters struct {
 type waiter struct {
 	mission, id string
 	sent        bool          // its message is stored: a run that works on the mission from then on answers it
-	inTime      bool          // it was stored before the run that is at work had its verdict
-	answered    chan struct{} // closed when what follows is set
+	inTime      bool          // it was stored before the current run had its verdict
+	answered    chan struct{} // closed when the fields below are set
 	reply       Reply
 	err         error
 	over        bool // err is the end of a run that was over when the message was stored
@@ -61,7 +61,7 @@ func (p *waiters) ofNow(mission string) (all []*waiter) {
 	return all
 }
 
-// answer ends the waiting of one, once.
+// answer ends one caller's wait, once.
 func (p *waiters) answer(w *waiter, r Reply, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +95,7 @@ func (p *waiters) stored(ctx context.Context, w *waiter) (attended bool, err err
 	return p.attended(ctx, w.mission)
 }
 
-// attended reports whether somebody works on a mission. It waits while that is being decided.
+// attended reports whether a mission is running. It waits while that is being decided.
 func (p *waiters) attended(ctx context.Context, mission string) (bool, error) {
 	for {
 		p.mu.Lock()
