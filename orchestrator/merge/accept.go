@@ -16,20 +16,19 @@ import (
 	"centurion/worktree"
 )
 
-// Author is a session whose work is merged: that of a task, or the mission's own agent.
+// Author is a session whose work is merged: a task's, or that of the mission's own agent.
 type Author struct {
 	*isolation.Seat
 	Task    *state.Run // nil for the mission's own agent
 	Agent   agents.Agent
 	Session string
-	Say     func(ctx context.Context, origin centurion.Origin, text string) error // puts a word into its history
+	Say     func(ctx context.Context, origin centurion.Origin, text string) error // adds a message to its history
 }
 
-// mayChange reports whether its agent is there to change files.
+// mayChange reports whether its agent may change files.
 func (a *Author) mayChange() bool { return a.Agent.Holds("write") || a.Agent.Holds("edit") }
 
-// Accept judges the work of a turn that has ended and puts it where it belongs. It returns why the work goes back to its
-// session, or nil.
+// Accept judges the work of an ended turn and merges it. It returns why the work is returned to its session, or nil.
 func (m *Queue) Accept(ctx context.Context, a *Author, out *session.Outcome, returns int) (*Rejection, error) {
 	stuck, back, err := m.unfinished(ctx, a, out.Text)
 	if back == nil && err == nil {
@@ -58,8 +57,8 @@ func (m *Queue) Accept(ctx context.Context, a *Author, out *session.Outcome, ret
 	return &Rejection{Text: m.failedText(a, *failed), Short: Account(*failed), Cause: event.ReturnedCheck, Command: failed.Command}, nil
 }
 
-// landTask commits what a task's session has written, proves it on top of the mission's branch and puts it there. stuck says that its agent
-// takes it for unfinished.
+// landTask commits what a task's session has written, proves it on top of the mission's branch and merges it. stuck means that its
+// agent considers it unfinished.
 func (m *Queue) landTask(ctx context.Context, a *Author, out *session.Outcome, stuck bool) (*Rejection, error) {
 	t, err := m.st.Store.Task(ctx, a.Task.ID)
 	if err != nil {
@@ -68,7 +67,7 @@ func (m *Queue) landTask(ctx context.Context, a *Author, out *session.Outcome, s
 	l := &Work{Task: a.Task, Agent: a.Agent.Name, Item: t.Item, Given: t.Verify, Stuck: stuck, Idle: len(t.Landed) == 0, More: t.Returns < m.returns}
 	if it, ok := m.plan.ItemNow(t.Item); ok && !t.Reviews {
 		l.Verify, l.Keeps = it.Verify, strings.EqualFold(strings.TrimSpace(it.Proof), string(centurion.ProofRegression))
-	} else if !ok && !t.Reviews { // its line cannot be read, or it was removed in this moment
+	} else if !ok && !t.Reviews { // its line is unreadable, or has just been removed
 		if p, err := m.plan.Read(); err == nil && p.IsGone(t.Item) {
 			return nil, plan.Removed(t.Item)
 		}
@@ -98,8 +97,8 @@ func (m *Queue) landTask(ctx context.Context, a *Author, out *session.Outcome, s
 	return nil, err
 }
 
-// LandOwn merges what the mission's own agent has written so far: whoever it delegates to has to see it, and what it says is
-// done has to be there. The mission's own checks guard the merge. It returns why the work stays where it is, or nil.
+// LandOwn merges what the mission's own agent has written so far, so that its delegates see it and its claims can be checked. The
+// mission's own checks guard the merge. It returns why the work was not merged, or nil.
 func (m *Queue) LandOwn(ctx context.Context, a *Author) (*Rejection, error) {
 	m.own.Lock()
 	defer m.own.Unlock()
@@ -112,8 +111,9 @@ func (m *Queue) LandOwn(ctx context.Context, a *Author) (*Rejection, error) {
 	return back, err
 }
 
-// bring commits what an author has written, lands it and moves its checkout on to what it has become. Where something was written meanwhile
-// the checkout stays as it is: what is merged already merges with itself. kept is what stays on the author's branch, as it is not to change files.
+// bring commits an author's work, lands it and moves its checkout to the result. If something was written meanwhile, the checkout
+// stays: the merged work can be merged with itself. kept are the changes that stay on the author's branch because it may not change
+// files.
 func (m *Queue) bring(ctx context.Context, a *Author, l *Work, message, said string) (kept []string, back *Rejection, err error) {
 	checkout := a.Checkout()
 	if checkout != nil {
@@ -155,7 +155,7 @@ func (m *Queue) bring(ctx context.Context, a *Author, l *Work, message, said str
 	return kept, nil, a.KeepPlace(ctx)
 }
 
-// commitMessage says whose work a commit is, and what came of it.
+// commitMessage says whose work a commit is, and its result.
 func commitMessage(t centurion.Task, result string) string {
 	title := strings.TrimSpace(t.Item + " " + strings.Join(strings.Fields(t.Title), " "))
 	body := state.FirstLines(result, 10, 1000)
@@ -165,14 +165,14 @@ func commitMessage(t centurion.Task, result string) string {
 	return fmt.Sprintf("%s\n\n%sMission: %s\nTask: %s\nAgent: %s\n", centurion.Clip(title, 100), body, t.Mission, t.ID, t.Agent)
 }
 
-// mayMend reports whether a task's work may be sent back because its own tests tell nothing of it. That is done once for a session,
-// and never as what would call a person next: such work is merged, and a review decides.
+// mayMend reports whether a task's work may be returned because its own tests say nothing about it. That happens once per session, and
+// never as the last step before a person is called: such work is merged, and a review decides.
 func mayMend(t centurion.Task, tasks []centurion.Task, most int) bool {
 	return t.Returns < most && !slices.ContainsFunc(tasks, func(o centurion.Task) bool { return o.Session == t.Session && o.RejectedFor(event.ReturnedHollow) })
 }
 
-// prove runs the acceptance commands of the conversation's item. It returns the receipt of the first that failed, or nil.
-// An error of centurion.KindPermission means that a command may not run.
+// prove runs the acceptance commands of the conversation's item. It returns the receipt of the first one that failed, or nil. An error
+// of centurion.KindPermission means that a command may not run.
 func (m *Queue) prove(ctx context.Context, a *Author, returns int) (*centurion.Receipt, error) {
 	p, err := m.plan.Read()
 	if err != nil || p.Doc == nil || a.Task.Item == "" {
@@ -186,7 +186,7 @@ func (m *Queue) prove(ctx context.Context, a *Author, returns int) (*centurion.R
 		return nil, err
 	}
 	it, ok := p.Doc.Item(a.Task.Item)
-	if !ok { // its line cannot be read: what it was given holds
+	if !ok { // its line is unreadable: the original commands apply
 		it.ID, it.Verify = t.Item, t.Verify
 	}
 	if len(it.Verify) == 0 || t.Reviews {
@@ -196,7 +196,7 @@ func (m *Queue) prove(ctx context.Context, a *Author, returns int) (*centurion.R
 		return nil, err
 	}
 	if returns == m.returns {
-		// The last try: what somebody else has half written must not decide it.
+		// The last try: another session's half-written work must not decide it.
 		if err := m.st.Quiet(ctx, a.Task.ID); err != nil {
 			return nil, err
 		}
@@ -213,7 +213,7 @@ func (m *Queue) prove(ctx context.Context, a *Author, returns int) (*centurion.R
 	return nil, nil
 }
 
-// failedText tells a worker of a failed check where all write in the same place.
+// failedText tells a worker about a failed check if all write in the same place.
 func (m *Queue) failedText(a *Author, r centurion.Receipt) string {
 	text := "The host ran your acceptance command and it failed.\n" + Account(r)
 	if len(m.claims.Others(a.Holder)) > 0 {

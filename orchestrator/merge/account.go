@@ -10,7 +10,7 @@ import (
 	"centurion/verify"
 )
 
-// Account describes a failed check for a model.
+// Account tells a model of a failed check.
 func Account(r centurion.Receipt) string {
 	s := fmt.Sprintf("`%s` ended with exit code %d after %d ms.", r.Command, r.ExitCode, r.Millis)
 	if r.Error != "" {
@@ -52,7 +52,7 @@ func withoutNumbers(s string) string {
 	}, strings.TrimSpace(s))
 }
 
-// Passed says what a passed check is worth.
+// Passed says of a green check what it is worth.
 func Passed(r centurion.Receipt) string {
 	text := fmt.Sprintf("`%s` passed", r.Command)
 	if r.Proof == "" || r.Proof.Solid() {
@@ -62,13 +62,13 @@ func Passed(r centurion.Receipt) string {
 }
 
 const (
-	// removedTold is how many bytes of its removed work a worker is shown. It knows its work; this shows which part was removed.
+	// removedTold is how much a worker is shown of what was taken out of its work, in bytes. It knows its work; this says which part.
 	removedTold = 3000
-	// stayedTold is how many bytes of its command's output it is shown, from both ends: which tests passed.
+	// stayedTold is how much it is shown of what its command printed then, in bytes from both ends: which tests passed.
 	stayedTold = 3000
 )
 
-// Hollow tells a worker that its tests pass without its work, what was removed, and what would be right.
+// Hollow tells a worker that its tests pass without its work, what was taken out, and what would be right.
 func Hollow(r centurion.Receipt) *Rejection {
 	var b strings.Builder
 	b.WriteString("Your acceptance command passes, but it proves nothing: " + r.Why + ".\nThe host ran: " + r.Command)
@@ -85,7 +85,7 @@ func Hollow(r centurion.Receipt) *Rejection {
 	return &Rejection{Text: b.String(), Short: "its tests tell nothing of its work: " + r.Why, Cause: event.ReturnedHollow, Command: r.Command}
 }
 
-// testless tells a worker that its check ran no test. If it ends its turn again without a change, it has no better answer.
+// testless tells a worker that its check ran no test. One that ends its turn again without a change has no better answer.
 func testless(r centurion.Receipt) *Rejection {
 	return &Rejection{Text: "Your acceptance command passes, but it proves nothing: " + r.Why + ".\nThe host ran: " + r.Command +
 		"\nWrite the test that this command is to run, under the name that it asks for, then end your turn; the host runs it again. " +

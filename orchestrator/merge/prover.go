@@ -17,8 +17,7 @@ import (
 	"centurion/worktree"
 )
 
-// proofTrees is what a proof looks at: the mission's repository, and the checkout in which its checks run. Whoever uses it has the
-// queue's turn.
+// proofTrees is the input of a proof: the mission's repository, and the checkout where its checks run. Its user has the queue's turn.
 type proofTrees struct {
 	*worktree.Repo
 	bench *worktree.Checkout
@@ -37,7 +36,7 @@ func (t proofTrees) Lay(ctx context.Context, tree string) (string, error) {
 // Changed lists tracked files that a check has changed.
 func (t proofTrees) Changed(ctx context.Context) ([]string, error) { return t.bench.Changed(ctx) }
 
-// proofTrees returns what checks run on, and makes the checkout at the first use.
+// proofTrees returns the trees for checks, and makes the checkout on first use.
 func (m *Prover) proofTrees(ctx context.Context) (proofTrees, error) {
 	if m.bench == nil {
 		tip, err := m.iso.Tip(ctx)
@@ -55,7 +54,7 @@ func (m *Prover) proofTrees(ctx context.Context) (proofTrees, error) {
 	return proofTrees{m.iso.Ground.Repo, m.bench}, nil
 }
 
-// Close gives the checkout for checks back. Nothing of the mission runs any more.
+// Close releases the checkout for checks. Nothing of the mission is running any more.
 func (m *Prover) Close(ctx context.Context) error {
 	if m.bench == nil {
 		return nil
@@ -117,11 +116,11 @@ func (m *Prover) proveWork(ctx context.Context, l *Work, command, before, after 
 	}
 	proven := slices.ContainsFunc(all, func(r centurion.Receipt) bool { return r.Proof.Solid() })
 	if got.Passed && got.Proof == centurion.ProofUnproven && proven && len(got.Weakened) == 0 {
-		// What this item did before has turned the check green, and it still is.
+		// This item's earlier work has turned the check green, and it still is.
 		got.Proof, got.Why = centurion.ProofRegression, "earlier work of the same item was proven by it"
 	}
 	if got.Proof.Solid() && l.Task != nil && !slices.Contains(verify.Distinct(l.Given), command) {
-		// The file may have been changed by the very work that the line is to prove: a shell gets everywhere.
+		// The file may have been changed by the work itself: a shell can write anywhere.
 		got.Proof, got.Why = centurion.ProofUnproven, "the command was changed after work on the item had begun; it was "+brief.Lines(l.Given)
 	}
 	got.Mission, got.Task, got.Item, got.Tree = m.st.ID, want.Task, want.Item, tree
@@ -133,11 +132,10 @@ func (m *Prover) proveWork(ctx context.Context, l *Work, command, before, after 
 	return got, nil
 }
 
-// proveWhole proves once more what an item's newest work alone could not, with everything taken out that tasks have merged for
-// the item: a test that was mended later is red without what it tests, which came before it. Where that does not come apart
-// from what others have done since, the first receipt stands. Tests that the item itself brought it may change. Where there is no newest
-// work, as after a crash that came between a merge and the end of its task, what all of it is worth counts, also if that is little:
-// else nobody would hear of it any more.
+// proveWhole repeats a proof that an item's newest work alone did not pass, removing everything that tasks have merged for the item: a
+// test fixed later is red without the code it tests, which came before it. If that cannot be separated from others' later work, the
+// first receipt stands. Tests added by the item itself may change. If there is no newest work, as after a crash between a merge and the
+// end of its task, the result for all of it counts even if it is weak: otherwise it would be lost.
 func (m *Prover) proveWhole(ctx context.Context, t proofTrees, l *Work, first centurion.Receipt, before, after string) (centurion.Receipt, error) {
 	if l.Item == "" {
 		return first, nil
@@ -153,8 +151,8 @@ func (m *Prover) proveWhole(ctx context.Context, t proofTrees, l *Work, first ce
 	return whole, nil
 }
 
-// withoutItem takes everything that tasks have merged for an item out of a commit. ok is false where there is nothing, or where
-// it does not come apart from what others have done since.
+// withoutItem removes everything that tasks have merged for an item from a commit. ok is false if there is nothing, or if it cannot be
+// separated from others' later work.
 func (m *Prover) withoutItem(ctx context.Context, item, commit string) (without string, ok bool, err error) {
 	tasks, err := m.st.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
@@ -255,7 +253,7 @@ func (m *Prover) ownCheck(ctx context.Context, command, commit string, green boo
 	if err != nil {
 		return centurion.Receipt{}, err
 	}
-	for _, r := range all { // a host before this one has run it
+	for _, r := range all { // an earlier host has run it
 		if r.Item == "" && r.Tree == tree && strings.TrimSpace(r.Command) == command {
 			m.known[key] = r
 		}
@@ -301,17 +299,17 @@ func firstLine(r centurion.Receipt) string {
 	return centurion.Clip(line, 120)
 }
 
-// Check is one run of a check that somebody asks for.
+// Check is a requested run of a check.
 type Check struct {
 	Command string
-	Item    string // whose acceptance command it is; empty for one of the mission
-	Task    string // that asks, if one does
-	Agent   string // whose rules say what it may do
-	Final   bool   // it looks at the finished work
-	Proves  bool   // a final one is to prove all that the mission has done: it runs without that as well
+	Item    string // of the acceptance command; empty for a check of the mission
+	Task    string // that requests it, if any
+	Agent   string // whose rules apply
+	Final   bool   // on the finished work
+	Proves  bool   // a final one is to prove all of the mission's work, so it also runs without it
 }
 
-// Check runs a check and keeps its receipt. An error of centurion.KindPermission says that its command may not run.
+// Check runs a check and keeps its receipt. An error of centurion.KindPermission means that its command may not run.
 func (m *Prover) Check(ctx context.Context, c Check) (centurion.Receipt, error) {
 	switch {
 	case !m.iso.Isolated():
@@ -322,8 +320,8 @@ func (m *Prover) Check(ctx context.Context, c Check) (centurion.Receipt, error) 
 	return m.anew(ctx, c)
 }
 
-// final runs a command on the finished work, unless it was green on the same files, at the end or as a check of the mission. One that
-// proves runs without all of the mission's work as well: only a run of that kind spares it another.
+// final runs a command on the finished work, unless it was green on the same files before, at the end or as a check of the mission. A
+// proving one also runs without all of the mission's work: only an earlier run of that kind replaces it.
 func (m *Prover) final(ctx context.Context, c Check) (r centurion.Receipt, err error) {
 	command, proves := c.Command, c.Proves
 	want := centurion.Receipt{Command: command, Final: true}
@@ -351,7 +349,7 @@ func (m *Prover) final(ctx context.Context, c Check) (r centurion.Receipt, err e
 			continue
 		}
 		if !r.Final && !proves && r.Item == "" && r.Proof == "" { // neither an item's nor flaky
-			r.Final = true // it ran on the files that are the finished work
+			r.Final = true // it ran on the files of the finished work
 			m.unkept = append(m.unkept, unkeptReceipt{Receipt: r})
 		}
 		if r.Final {
@@ -364,7 +362,7 @@ func (m *Prover) final(ctx context.Context, c Check) (r centurion.Receipt, err e
 	return m.runOn(ctx, want, true)
 }
 
-// proveFinal proves all that the mission has done by one command, and keeps the receipt.
+// proveFinal proves all of the mission's work with one command, and keeps the receipt.
 func (m *Prover) proveFinal(ctx context.Context, want centurion.Receipt) (centurion.Receipt, error) {
 	base, err := m.iso.Base(ctx)
 	if err == nil {
@@ -433,8 +431,8 @@ func checkData(r centurion.Receipt) event.VerifyData {
 		Output: event.Short(r.Output), DurationMS: r.Millis, Proof: r.Proof, Why: r.Why, FailureLine: r.FailureLine, Weakened: r.Weakened[:min(len(r.Weakened), 10)]}
 }
 
-// anew proves an item apart from a landing, when its command has changed or an agent marks it as done: what its tasks have merged is taken
-// out of the mission's branch, or all of the mission's work where no task has worked on it, or where it does not come apart.
+// anew proves an item outside of a landing, when its command has changed or an agent marks it as done: it removes what the item's tasks
+// have merged from the mission's branch, or all of the mission's work if no task has worked on it, or if it cannot be separated.
 func (m *Prover) anew(ctx context.Context, c Check) (centurion.Receipt, error) {
 	l := &Work{Agent: c.Agent, Item: c.Item}
 	if it, ok := m.plan.ItemNow(c.Item); ok {

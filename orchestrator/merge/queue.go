@@ -15,38 +15,38 @@ import (
 	"centurion/worktree"
 )
 
-// crowd is how many landings are merged together at most.
+// crowd is the maximum number of landings merged together.
 const crowd = 5
 
-// Work is the work of one turn on its way to the mission's branch. It belongs to whoever has the queue's turn.
+// Work is the work of one turn on its way to the mission's branch. It belongs to the holder of the queue's turn.
 type Work struct {
 	Task   *state.Run      // nil for the mission's own agent
-	Agent  string          // whose rules say what a check may do
+	Agent  string          // whose rules apply to checks
 	Item   string          // "" without one
 	Verify []string        // the item's acceptance commands
-	Given  []string        // what they were when work on it began
-	Keeps  bool            // its checks have to be green before and after, no more is asked for
-	More   bool            // it may go back once more without calling a person
-	Mends  bool            // its session may be asked once to mend tests that prove nothing
-	Stuck  bool            // its agent says that it is stuck: only a proof shows otherwise
-	Idle   bool            // its task has changed nothing, neither now nor before
+	Given  []string        // those at the start of the work
+	Keeps  bool            // its checks must be green before and after, nothing more
+	More   bool            // it may be returned once more without calling a person
+	Mends  bool            // its session may be asked once to fix tests that prove nothing
+	Stuck  bool            // its agent says it is stuck: only a proof can refute that
+	Idle   bool            // its task has changed nothing, now or before
 	Commit worktree.Commit // the work; no ID if nothing was changed
 
-	taken bool   // somebody merges it together with their own work
-	Next  string // its commit on top of what comes before it in this round
-	tree  string // the tree of that
-	Onto  string // what it was put on
+	taken bool   // another landing merges it too
+	Next  string // its commit on top of the previous ones of this round
+	tree  string // of Next
+	Onto  string // what it was rebased onto
 
 	Done   bool
-	Back   *Rejection        // why it was sent back
+	Back   *Rejection        // why it was returned
 	Landed *centurion.Landed // where it is now; nil if there was nothing to merge
-	There  string            // the commit that has it
+	There  string            // the commit that contains it
 	err    error
 }
 
 func (l *Work) end(back *Rejection, err error) { l.Done, l.Back, l.err = true, back, err }
 
-// Land brings work onto the mission's branch, or says in l.Back why that cannot be. It returns when that is decided.
+// Land brings work onto the mission's branch, or sets l.Back to the reason against it. It returns when that is decided.
 func (m *Queue) Land(ctx context.Context, l *Work) error {
 	free := m.turn.TryAcquire(1)
 	if !free && l.Task != nil { // else its check begins at once and says so
@@ -59,7 +59,7 @@ func (m *Queue) Land(ctx context.Context, l *Work) error {
 	m.mu.Unlock()
 	if !free && m.turn.Acquire(ctx, 1) != nil {
 		err := context.Cause(ctx)
-		if !m.quit(l) { // whoever merges it is not to be disturbed
+		if !m.quit(l) { // do not disturb another landing that is merging it
 			return err
 		}
 		if m.turn.Acquire(context.WithoutCancel(ctx), 1) == nil {
@@ -87,7 +87,7 @@ func (m *Queue) Land(ctx context.Context, l *Work) error {
 	return l.err
 }
 
-// quit takes a landing out of the line and reports whether somebody else is merging it.
+// quit removes a landing from the line and reports whether another one is merging it.
 func (m *Queue) quit(l *Work) (taken bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,8 +95,8 @@ func (m *Queue) quit(l *Work) (taken bool) {
 	return l.taken
 }
 
-// batch takes what is merged next: those who wait longest, l among them if they are few. What arrives while their checks run is
-// merged together after them.
+// batch returns the next landings to merge: the longest waiting, including l if there are few. Those that arrive while checks run are
+// merged together afterwards.
 func (m *Queue) batch(l *Work) []*Work {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,8 +111,8 @@ func (m *Queue) batch(l *Work) []*Work {
 	return out
 }
 
-// round merges a batch: each on top of the one before it, the mission's own checks once on the last. What is not decided
-// then stays in the line. The first of a batch is always decided, so that the line moves.
+// round merges a batch: each on top of the previous one, with the mission's own checks once on the last. Undecided ones stay in the
+// line. The first of a batch is always decided, so that the line moves.
 func (m *Queue) round(ctx context.Context, batch []*Work) (err error) {
 	defer func() { err = errors.Join(err, m.keepUnkept(context.WithoutCancel(ctx))) }()
 	tip, err := m.iso.Tip(ctx)
@@ -141,8 +141,8 @@ func (m *Queue) round(ctx context.Context, batch []*Work) (err error) {
 	return err
 }
 
-// put lays work on top of a commit and runs its item's checks there. It reports whether there is something to merge then.
-// At first, work that does not fit is sent back; on top of other work that has not landed itself, it stays in the line.
+// put rebases work onto a commit and runs its item's checks there. It reports whether there is something to merge. For the first,
+// conflicting work is returned; on top of other work that has not landed itself, it stays in the line.
 func (m *Queue) put(ctx context.Context, l *Work, at string, first bool) (bool, error) {
 	if l.Commit.ID == "" {
 		back, err := m.proveLanding(ctx, l, at, at)
@@ -170,7 +170,7 @@ func (m *Queue) put(ctx context.Context, l *Work, at string, first bool) (bool, 
 	if err != nil {
 		return false, err
 	}
-	if same { // it is there already: a host has died right after it had merged it
+	if same { // it is there already: a host has died right after merging it
 		l.Next = at
 	}
 	back, err := m.proveLanding(ctx, l, at, l.Next)
@@ -189,8 +189,8 @@ func (m *Queue) put(ctx context.Context, l *Work, at string, first bool) (bool, 
 	return true, nil
 }
 
-// Guard runs the mission's own checks on the last of a chain and cuts the chain before the work that turns a green one
-// red, which is sent back; what comes after it stays in the line.
+// Guard runs the mission's own checks on the last of a chain and cuts the chain before the work that turns a green one red, which is
+// returned; the work after it stays in the line.
 func (m *Queue) Guard(ctx context.Context, tip string, chain []*Work) ([]*Work, error) {
 	for len(chain) > 0 {
 		red, err := m.BrokenBy(ctx, tip, chain[len(chain)-1])
@@ -219,7 +219,7 @@ func (m *Queue) Guard(ctx context.Context, tip string, chain []*Work) ([]*Work, 
 	return nil, nil
 }
 
-// BrokenBy returns the receipt of a check of the mission that is green on the tip and red with the work, or nil.
+// BrokenBy returns the receipt of a mission's check that is green on the tip and red with the work, or nil.
 func (m *Queue) BrokenBy(ctx context.Context, tip string, l *Work) (*centurion.Receipt, error) {
 	commands, err := m.ownChecks(ctx)
 	if err != nil {
@@ -231,7 +231,7 @@ func (m *Queue) BrokenBy(ctx context.Context, tip string, l *Work) (*centurion.R
 		}
 		if err := m.may.MayCheck(ctx, command, l.Agent, ""); err != nil {
 			if centurion.KindOf(err) == centurion.KindPermission {
-				continue // it guards nothing; the end of the mission asks for it
+				continue // it guards nothing; the end of the mission requires it
 			}
 			return nil, err
 		}
@@ -250,8 +250,8 @@ func (m *Queue) BrokenBy(ctx context.Context, tip string, l *Work) (*centurion.R
 	return nil, nil
 }
 
-// Advance moves the mission's branch to the end of a chain. What is going to happen is recorded first: if the host dies in
-// between, the branch says whether it has happened.
+// Advance moves the mission's branch to the end of a chain. It records the intention first: if the host dies in between, the branch
+// shows whether it happened.
 func (m *Queue) Advance(ctx context.Context, tip string, chain []*Work) error {
 	for _, l := range chain {
 		files, err := m.iso.Ground.Repo.Stat(ctx, l.Onto, l.Next)
@@ -260,7 +260,7 @@ func (m *Queue) Advance(ctx context.Context, tip string, chain []*Work) error {
 		}
 		l.Landed = &centurion.Landed{Commit: l.Next, Before: l.Onto, Files: files, Time: centurion.Now()}
 	}
-	ctx = context.WithoutCancel(ctx) // from here on it is done
+	ctx = context.WithoutCancel(ctx) // from here on it is final
 	if err := m.recordMerging(ctx, chain); err != nil {
 		return err
 	}
@@ -273,7 +273,7 @@ func (m *Queue) Advance(ctx context.Context, tip string, chain []*Work) error {
 		for _, l := range chain {
 			l.Landed = nil
 		}
-		if centurion.KindOf(err) == centurion.KindConflict { // somebody has moved the branch: the next round begins there
+		if centurion.KindOf(err) == centurion.KindConflict { // the branch was moved meanwhile: the next round starts there
 			return nil
 		}
 		return err
@@ -293,14 +293,14 @@ func (m *Queue) Advance(ctx context.Context, tip string, chain []*Work) error {
 	return nil
 }
 
-// recordMerging records, before it happens, what a chain brings to the branch.
+// recordMerging records, in advance, what a chain brings to the branch.
 func (m *Queue) recordMerging(ctx context.Context, chain []*Work) error {
 	return m.update(ctx, func(tx *store.Tx) error {
 		for _, l := range chain {
 			if l.Task == nil {
 				if _, err := m.st.RecordIn(tx, func(rec *centurion.Mission) {
 					own := *l.Landed
-					own.Files = nil // the row is written at each answer; its event has them
+					own.Files = nil // the row is written at each answer; the files are in its event
 					rec.Landed, rec.Merging = append(rec.Landed, own), own.Commit
 				}); err != nil {
 					return err
@@ -352,7 +352,7 @@ func (m *Queue) decided(tx *store.Tx, task string, l centurion.Landed, there boo
 	return err
 }
 
-// recordMerged records of every landing of a chain whether the branch has it.
+// recordMerged records for every landing of a chain whether the branch has it.
 func (m *Queue) recordMerged(ctx context.Context, chain []*Work, there bool) error {
 	return m.st.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, l := range chain {
@@ -368,7 +368,7 @@ func (m *Queue) recordMerged(ctx context.Context, chain []*Work, there bool) err
 	})
 }
 
-// Repair puts right what a host that died has recorded of merges: the branch says which of them have happened.
+// Repair fixes the merge records of a host that died: the branch shows which merges have happened.
 func (m *Queue) Repair(ctx context.Context) error {
 	if !m.iso.Isolated() {
 		return nil
@@ -406,9 +406,9 @@ func (m *Queue) Repair(ctx context.Context) error {
 	return nil
 }
 
-// proveLanding runs the acceptance commands of the work's item: on what it stands on, with it, and with it taken out. It
-// returns why the work goes back, or nil: a check is red, the work's own tests tell nothing of it, or its agent says that it is stuck and
-// a green check does not prove otherwise.
+// proveLanding runs the acceptance commands of the work's item: before it, with it, and with it removed. It returns why the work is
+// returned, or nil: a check is red, the work's own tests say nothing about it, or its agent says it is stuck and no green check refutes
+// that.
 func (m *Queue) proveLanding(ctx context.Context, l *Work, before, after string) (*Rejection, error) {
 	var back *Rejection
 	told, err := m.st.Store.Receipts(ctx, m.st.ID)

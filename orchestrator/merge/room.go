@@ -1,5 +1,5 @@
-// Package merge proves the work of a mission and puts it on the mission's branch: it runs checks and keeps their receipts, merges one
-// batch after the other, and says why work goes back to who did it. Who writes, and what becomes of work that goes back, is decided elsewhere.
+// Package merge proves a mission's work and puts it on the mission's branch: it runs checks and keeps their receipts, merges one batch
+// after the other, and says why work is returned. Who writes, and what happens to returned work, is decided elsewhere.
 package merge
 
 import (
@@ -18,8 +18,8 @@ import (
 	"centurion/worktree"
 )
 
-// Prover is the one way to run a check of a mission and to keep its receipt. Where the writers have checkouts of their own it runs on
-// commits in a checkout for checks, else in the project's directory while nobody writes.
+// Prover is the only way to run a mission's check and keep its receipt. If the writers have their own checkouts it runs on commits in a
+// checkout for checks, otherwise in the project's directory while no tool writes.
 type Prover struct {
 	st      *state.Mission
 	iso     *isolation.Checkouts
@@ -29,10 +29,10 @@ type Prover struct {
 	dir     string                                          // the project's
 	alone   func(ctx context.Context, f func() error) error // runs f while no tool call of the mission writes
 
-	turn *semaphore.Weighted // of one; held by who merges or checks. It protects what follows
-	// bench is the checkout in which checks run. It is kept, so that what a check builds or fetches is there for the next.
+	turn *semaphore.Weighted // of one; held while merging or checking; protects the fields below
+	// bench is the checkout where checks run. It is kept, so that later checks can reuse what earlier ones built or fetched.
 	bench *worktree.Checkout
-	known map[string]centurion.Receipt // what the mission's own checks said, by command and tree
+	known map[string]centurion.Receipt // results of the mission's own checks, by command and tree
 	// unkept are receipts that the next transaction stores: see update.
 	unkept []unkeptReceipt
 }
@@ -44,31 +44,31 @@ func NewProver(st *state.Mission, iso *isolation.Checkouts, plan *plan.Plan, may
 		turn: semaphore.NewWeighted(1), known: map[string]centurion.Receipt{}}
 }
 
-// Queue puts finished work on the mission's branch: one round at a time, first come, first served. Whoever has the turn does the work,
-// also for those who wait behind it if they are many.
+// Queue puts finished work on the mission's branch: one round at a time, first come, first served. The holder of the turn does the
+// work, also for those behind it if there are many.
 type Queue struct {
 	*Prover
-	returns int              // how often work may come back before a person, or whoever has handed it out, decides
-	claims  *claims.Registry // who else works in the same directory
-	own     sync.Mutex       // held while the work of the mission's own agent is landed
+	returns int              // how often work may be returned before a person, or the delegating agent, decides
+	claims  *claims.Registry // the others in the same directory
+	own     sync.Mutex       // held while landing the work of the mission's own agent
 
-	mu      sync.Mutex // protects waiting, and taken of those in it
+	mu      sync.Mutex // protects waiting, and the taken field of its elements
 	waiting []*Work
 }
 
-// NewQueue returns the merge queue of a mission. returns is how often work may come back before somebody decides.
+// NewQueue returns the merge queue of a mission. returns is how often work may be returned before others decide.
 func NewQueue(p *Prover, c *claims.Registry, returns int) *Queue {
 	return &Queue{Prover: p, claims: c, returns: returns}
 }
 
-// Waiting returns how many wait to be merged, those who are being merged included.
+// Waiting returns how many landings are waiting or being merged.
 func (m *Queue) Waiting() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.waiting)
 }
 
-// Hold keeps everybody from merging and checking until the returned function is called.
+// Hold blocks all merging and checking until the returned function is called.
 func (m *Prover) Hold(ctx context.Context) (release func(), err error) {
 	if err := m.turn.Acquire(ctx, 1); err != nil {
 		return nil, context.Cause(ctx)
