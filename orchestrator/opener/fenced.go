@@ -18,7 +18,7 @@ type fenced struct {
 	narrowed json.RawMessage // the schema for the model; nil for the tool's own
 }
 
-// Narrowed makes it a [tools.Narrower].
+// Narrowed implements [tools.Narrower].
 func (f fenced) Narrowed() json.RawMessage { return f.narrowed }
 
 func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage) (tools.Result, error) {
@@ -35,14 +35,14 @@ func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 	if e.Hosted {
 		return c.Pulse.Run(ctx, f.Tool, call, input, true)
 	}
-	over := c.Pulse.Queue() // a check ends by itself, and a checkout is soon made
+	over := c.Pulse.Queue() // a check ends by itself, and a checkout is quickly made
 	in, at, left, err := f.enter(ctx, call)
 	over()
 	if err != nil {
 		return tools.Result{}, err
 	}
 	defer left()
-	if err := c.Fenced(ctx, "a call of "+f.Name()); err != nil { // a newer attempt may have begun while this one waited
+	if err := c.Fenced(ctx, "a call of "+f.Name()); err != nil { // a newer attempt may have started while this one waited
 		return tools.Result{}, err
 	}
 	if err := c.Where.OutsideSubmodules(f.writes(at, e, input)); err != nil {
@@ -109,7 +109,7 @@ func (f fenced) reads(ctx context.Context, call *tools.Call, input json.RawMessa
 	return f.c.Pulse.Run(ctx, f.Tool, &at, input, hosted)
 }
 
-// looksAtFiles reports whether a tool that only reads may look at the project's files.
+// looksAtFiles reports whether a tool that only reads may read the project's files.
 func looksAtFiles(tool string) bool {
 	switch tool {
 	case "read", "ls", "glob", "grep", "bash":
@@ -146,7 +146,7 @@ func (f fenced) writes(call *tools.Call, e tools.Effect, input json.RawMessage) 
 	}
 	rel, err := call.Workspace.Rel(in.File)
 	if err != nil {
-		return nil // it lies outside
+		return nil // it is outside
 	}
 	return []string{rel}
 }
