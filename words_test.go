@@ -44,8 +44,8 @@ var wording = []word{
 // commented are the words that do not belong into comments. The patterns ignore case.
 var commented = []word{
 	{`(?i)[«»]`, "straight quotes, or backticks for code", 0},
-	{`(?i)\b(whoever|whomever)\b`, "the person, the agent, the caller", 7},
-	{`(?i)\bmend(s|ed|ing)?\b`, "fix", 2},
+	{`(?i)\b(whoever|whomever)\b`, "the person, the agent, the caller", 0},
+	{`(?i)\bmend(s|ed|ing)?\b`, "fix", 0},
 	{`(?i)\b(befalls?|befell)\b`, "happen", 0},
 	{`(?i)\bput right\b`, "correct, repair", 0},
 }

@@ -45,8 +45,8 @@ type opening struct {
 	mission centurion.Mission
 	session centurion.Session
 	text    string // the first message
-	texts   string // attached to it as a part of its own
-	listed  string // the list of files, after all of these; a part of its own
+	texts   string // attached to it as a separate part
+	listed  string // the list of files, after all of these; a separate part
 	files   []centurion.File
 	instead string // why it begins with another model than the agent's own; empty if it does not
 	note    string // from the host to the person; may be empty
