@@ -36,28 +36,6 @@ func openCodeKeys() []openKey {
 		{"enabled_providers", honoured, "all others are disabled; a project's file can only narrow yours"},
 		{"instructions", honoured, "files for every prompt; no URLs, and a project's file names files of the project only"},
 		{"tools.*", honoured, "false is `permission` deny, true allow"},
-		{"command.*.template", honoured, "the goal"},
-		{"command.*.description", honoured, "for `centurion commands`"},
-		{"command.*.agent", honoured, "who owns the mission"},
-		{"command.*.model", honoured, "its model"},
-		{"command.*.subtask", honoured, "hand it to the agent as one task"},
-		{"command.*.variant", loud, "models have no variants here"},
-		{"agent.*.description", honoured, "what the Commander reads when it chooses"},
-		{"agent.*.mode", honoured, "primary, subagent or all"},
-		{"agent.*.model", honoured, "its model"},
-		{"agent.*.prompt", honoured, "its system prompt"},
-		{"agent.*.temperature", honoured, "of its requests"},
-		{"agent.*.steps", honoured, "requests in one turn"},
-		{"agent.*.maxSteps", honoured, "the older name of `steps`"},
-		{"agent.*.tools.*", honoured, "given or taken away"},
-		{"agent.*.disable", honoured, "take the agent away"},
-		{"agent.*.top_p", loud, "requests do not set it"},
-		{"agent.*.variant", loud, "models have no variants here"},
-		{"agent.*.options", loud, "requests do not set them"},
-		{"agent.*.*", loud, "requests do not set it"},
-		{"agent.*.hidden", quiet, "OpenCode's display"},
-		{"agent.*.name", quiet, "the key is the name"},
-		{"agent.*.color", quiet, "OpenCode's display"},
 		{"mode", loud, "the older name of `agent`: rename it"},
 		{"provider.*.name", quiet, "the id is shown"},
 		{"provider.*.api", honoured, "the older place of `options.baseURL`"},
@@ -107,7 +85,35 @@ func openCodeKeys() []openKey {
 		{"layout", quiet, "OpenCode's display"},
 		{"enterprise", quiet, "nothing is shared"},
 	}
-	return append(append(keys, modelKeys()...), permissionKeys()...)
+	return slices.Concat(keys, agentKeys(), modelKeys(), permissionKeys())
+}
+
+// agentKeys are the keys of commands and agents.
+func agentKeys() []openKey {
+	return []openKey{
+		{"command.*.template", honoured, "the goal"},
+		{"command.*.description", honoured, "for `centurion commands`"},
+		{"command.*.agent", honoured, "who owns the mission"},
+		{"command.*.model", honoured, "its model"},
+		{"command.*.subtask", honoured, "hand it to the agent as one task"},
+		{"command.*.variant", loud, "models have no variants here"},
+		{"agent.*.description", honoured, "what the Commander reads when it chooses"},
+		{"agent.*.mode", honoured, "primary, subagent or all"},
+		{"agent.*.model", honoured, "its model"},
+		{"agent.*.prompt", honoured, "its system prompt"},
+		{"agent.*.temperature", honoured, "of its requests"},
+		{"agent.*.steps", honoured, "requests in one turn"},
+		{"agent.*.maxSteps", honoured, "the older name of `steps`"},
+		{"agent.*.tools.*", honoured, "given or taken away"},
+		{"agent.*.disable", honoured, "take the agent away"},
+		{"agent.*.top_p", loud, "requests do not set it"},
+		{"agent.*.variant", loud, "models have no variants here"},
+		{"agent.*.options", loud, "requests do not set them"},
+		{"agent.*.*", loud, "requests do not set it"},
+		{"agent.*.hidden", quiet, "OpenCode's display"},
+		{"agent.*.name", quiet, "the key is the name"},
+		{"agent.*.color", quiet, "OpenCode's display"},
+	}
 }
 
 // modelKeys are the keys of a model of a provider.
