@@ -53,7 +53,8 @@ func TestChainOf(t *testing.T) {
 		// No chain, or one that is judged as a whole.
 		`go test ./...`: "", `test -f x && grep -q y x`: "", `go test ./a && go test ./b`: "", `cd a && go test ./...`: "", `gofmt -l . ; go test ./...`: "",
 		`gofmt -l . && go test ./... || exit 1`: "", `gofmt -l . && go test ./... | tail -3; echo`: "", `{ gofmt -l . && go test; } > log`: "", "cat <<E && go test ./...\nx\nE": "",
-		`go vet && go test &`: "", `go vet && `: "", `! (go vet && go test)`: "",
+		"test -f x && go test . \\": "", // the backslash would join the script's own next line
+		`go vet && go test &`:       "", `go vet && `: "", `! (go vet && go test)`: "",
 	} {
 		var got strings.Builder
 		if c, ok := chainOf(command); ok {
