@@ -15,16 +15,16 @@ import (
 // limits are what the layout may measure at most, and what it is to measure. A figure may only fall: a change that lowers one
 // lowers it here, too. Lines are rounded up to the next hundred, so that an ordinary change does not touch this table.
 var limits = map[string]struct{ now, goal int }{
-	"fields of orchestrator.mission":             {17, 18},
-	"methods of orchestrator.mission":            {22, 40},
+	"fields of orchestrator.mission":             {16, 18},
+	"methods of orchestrator.mission":            {5, 40},
 	"methods of orchestrator.Host":               {13, 35},
 	"methods of orchestrator/agent.Conversation": {35, 35},
-	"methods of cmd/centurion.cli":               {34, 40},
+	"methods of cmd/centurion.cli":               {33, 40},
 	"methods of worktree.Repo":                   {1, 40},
-	"methods of worktree.objects":                {39, 40},
+	"methods of worktree.objects":                {38, 40},
 	"lines of orchestrator":                      {700, 2600},
 	"lines of the biggest room":                  {1900, 2000},
-	"lines of cmd":                               {5000, 6000},
+	"lines of cmd":                               {4800, 6000},
 	"lines of the product":                       {91600, 82000},
 	"files over 500 lines":                       {0, 0},
 	"functions over 60 lines":                    {0, 0},
