@@ -121,7 +121,7 @@ func modelKeys() []openKey {
 	keys := []openKey{
 		{"id", honoured, "what the provider calls it"},
 		{"attachment", honoured, "takes files"},
-		{"temperature", honoured, "takes a temperature"},
+		{"temperature", quiet, "an agent's temperature is left out only for models known to refuse it"},
 		{"tool_call", loud, "every model is given tools"},
 		{"reasoning", quiet, "what a model thinks is kept anyway"},
 		{"interleaved", honoured, "wants its reasoning back"},

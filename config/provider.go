@@ -42,14 +42,13 @@ type shipped struct{ url, key, env bool }
 
 // Model is a configured model of a provider. Limits of 0 and a nil price mean "unset".
 type Model struct {
-	Name        string // the key in the file: the name after the slash
-	ID          string // the provider's name of it; the same unless configured otherwise
-	Context     int    // tokens
-	Output      int    // tokens
-	Price       *centurion.Price
-	Temperature *bool // it accepts a temperature
-	Echo        bool  // it requires its reasoning back in the history
-	API         API   // empty: the provider's
+	Name    string // the key in the file: the name after the slash
+	ID      string // the provider's name of it; the same unless configured otherwise
+	Context int    // tokens
+	Output  int    // tokens
+	Price   *centurion.Price
+	Echo    bool // it requires its reasoning back in the history
+	API     API  // empty: the provider's
 
 	Attachment *bool    // it accepts files
 	Input      []string // accepted inputs: text, image, pdf, …; empty means unknown
@@ -197,7 +196,6 @@ func modelFields(key string, skip func(string) func(member) error) []field[Model
 		{"modalities", func(m *Model, _ string, n *node) error {
 			return decode(n, key+".modalities", m, []field[Model]{list("input", false, func(m *Model) *[]string { return &m.Input })}, skip(key+".modalities."))
 		}},
-		optional("temperature", func(m *Model) **bool { return &m.Temperature }),
 		{"interleaved", func(m *Model, _ string, n *node) error {
 			field := cmp.Or(n.get("field"), n)
 			if field.kind != kindString && (field != n || n.kind != kindBool) {

@@ -23,16 +23,14 @@ type Resolved struct {
 	APIKey    Secret             // may be empty: local servers need none
 	KeySource string             // a variable, "keyring" or a file; for messages
 	Headers   map[string]string
-	Echo      bool // the model requires its reasoning back in the history
-	// NoTemperature: the model refuses requests that set a temperature.
-	NoTemperature bool
-	Media         centurion.Media // the file types that it accepts
-	Limit         Limit
-	Price         *centurion.Price // nil if unknown; zero for a local server
-	From          string           // who named the model: "--model", a file, a variable, a server
-	Unknown       bool             // the model is in no list: Limit is a guess
-	Default       bool             // no model was named: print it before the first request
-	Warning       string           // one line for stderr; empty unless Unknown
+	Echo      bool            // the model requires its reasoning back in the history
+	Media     centurion.Media // the file types that it accepts
+	Limit     Limit
+	Price     *centurion.Price // nil if unknown; zero for a local server
+	From      string           // who named the model: "--model", a file, a variable, a server
+	Unknown   bool             // the model is in no list: Limit is a guess
+	Default   bool             // no model was named: print it before the first request
+	Warning   string           // one line for stderr; empty unless Unknown
 }
 
 // ResolveModel finds the model for a mission: that of flag, otherwise the configured one, otherwise one available in the environment (a
@@ -289,10 +287,7 @@ func (c *Config) describe(n connection, name, from string) Resolved {
 	r := Resolved{Model: ref, API: cmp.Or(conf.API, n.api), BaseURL: n.url, APIKey: n.key, KeySource: n.keySource, Headers: n.headers, From: from,
 		Echo:  conf.Echo || entry.EchoReasoning,
 		Limit: Limit{cmp.Or(conf.Context, entry.Context), cmp.Or(conf.Output, entry.Output)},
-		Price: cmp.Or(conf.Price, entry.Price), NoTemperature: !entry.Temperature}
-	if conf.Temperature != nil {
-		r.NoTemperature = !*conf.Temperature
-	}
+		Price: cmp.Or(conf.Price, entry.Price)}
 	r.Media = mediaOver(r.API, entry, conf)
 	if conf.Output == 0 {
 		r.Limit.Output = min(r.Limit.Output, r.Limit.Context) // a table's answer can be longer than a file's window
