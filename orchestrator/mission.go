@@ -59,8 +59,8 @@ type mission struct {
 func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission {
 	wanted, drop := context.WithCancelCause(parent)
 	ctx, end := context.WithCancelCause(wanted)
-	m := &mission{h: h, st: state.New(ctx, end, h.cfg.Store, rec, h.cfg.cast(rec.Options.Profile)), slots: h.slots.Pool(h.Control.Width(rec.Options)), wanted: wanted, drop: drop,
-		stopped: make(chan struct{})}
+	m := &mission{h: h, st: state.New(ctx, end, h.cfg.Store, rec, h.cfg.cast(rec.Options.Profile)), slots: h.slots.Pool(h.Control.Width(rec.Options)),
+		wanted: wanted, drop: drop, stopped: make(chan struct{})}
 	m.commands = background.New(m.st, h.cfg.Runner, h.cfg.Scratch)
 	m.iso = isolation.New(m.st, h.Project, func(ctx context.Context, rec centurion.Mission, command, agent, task, what string) error {
 		return m.approvals.MayRun(ctx, rec, command, agent, task, what)
@@ -69,26 +69,32 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	m.claims = ownership.New(m.st, m.iso, m.plan, m.slots)
 	judge := review.New(m.st, m.plan)
 	writer := brief.New(m.st, m.iso, m.plan, judge)
-	m.approvals = approval.New(m.st, m.iso, m.plan, approval.Config{Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Home: h.cfg.Home, Dir: h.cfg.Workspace.Dir(), Timeout: h.cfg.AskTimeout,
+	m.approvals = approval.New(m.st, m.iso, m.plan, approval.Config{
+		Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) },
+		Home:  h.cfg.Home, Dir: h.cfg.Workspace.Dir(), Timeout: h.cfg.AskTimeout,
 		Resting: func(task string, answers int, lives func(string) bool) bool {
 			return m.sessions.Resting(task, answers, lives)
-		}, Price: func(model string) *centurion.Price {
+		},
+		Price: func(model string) *centurion.Price {
 			got, _ := h.cfg.Model(model) // its error is reported when the model is used
 			return got.Price
-		}})
+		},
+	})
 	reserves := budget.New(rec, m.st.AtLimit)
 	reserves.Open(m.st.ID)
 	m.sessions = agent.New(m.st, m.iso, m.plan, m.approvals, reserves, h.cfg.agentConfig(), agent.Above{Take: writer.Take,
 		Startable: func(ctx context.Context) (string, error) { return writer.Startable(ctx, &m.claims.Registry) }, Answered: h.Mail.Answered})
-	m.queue = merge.NewQueue(merge.NewProver(m.st, m.iso, m.plan, m.approvals, h.checker, h.cfg.Workspace.Dir(), m.sessions.Alone), &m.claims.Registry, h.cfg.Returns)
-	m.opener = &opener.Opener{Mission: m.st, Plan: m.plan, Checkouts: m.iso, Sessions: m.sessions, Claims: m.claims, Commands: m.commands, Reserves: reserves,
-		Brief: writer, Briefs: h.briefs, Call: tools.Call{Mission: m.st.ID, Workspace: h.cfg.Workspace, Writers: &h.files, Runner: h.cfg.Runner, Mark: h.cfg.Mark,
-			Web: h.cfg.Web, Await: h.cfg.Await}}
-	m.tasks = task.New(task.Deps{Mission: m.st, Checkouts: m.iso, Plan: m.plan, Approvals: m.approvals, Brief: writer, Briefs: h.briefs, Queue: m.queue,
-		Sessions: m.sessions, Commands: m.commands, Reserves: reserves, Slots: m.slots, Claims: m.claims, Auditor: h.auditor,
+	prover := merge.NewProver(m.st, m.iso, m.plan, m.approvals, h.checker, h.cfg.Workspace.Dir(), m.sessions.Alone)
+	m.queue = merge.NewQueue(prover, &m.claims.Registry, h.cfg.Returns)
+	m.opener = &opener.Opener{Mission: m.st, Plan: m.plan, Checkouts: m.iso, Sessions: m.sessions, Claims: m.claims, Commands: m.commands,
+		Reserves: reserves, Brief: writer, Briefs: h.briefs, Call: tools.Call{Mission: m.st.ID, Workspace: h.cfg.Workspace, Writers: &h.files,
+			Runner: h.cfg.Runner, Mark: h.cfg.Mark, Web: h.cfg.Web, Await: h.cfg.Await}}
+	m.tasks = task.New(task.Deps{Mission: m.st, Checkouts: m.iso, Plan: m.plan, Approvals: m.approvals, Brief: writer, Briefs: h.briefs,
+		Queue: m.queue, Sessions: m.sessions, Commands: m.commands, Reserves: reserves, Slots: m.slots, Claims: m.claims, Auditor: h.auditor,
 		Workspace: h.cfg.Workspace, Version: h.cfg.Version, Returns: h.cfg.Returns, Open: m.opener.Open, Keeper: h.Keeper})
-	m.loop = &commander.Loop{Mission: m.st, Plan: m.plan, Judge: judge, Checkouts: m.iso, Approvals: m.approvals, Sessions: m.sessions, Reserves: reserves, Queue: m.queue,
-		Workspace: h.cfg.Workspace, Policy: loop.Policy{Countdown: h.cfg.Countdown, NewApproach: h.cfg.NewApproach, GiveUp: h.cfg.GiveUp}, Returns: h.cfg.Returns,
+	m.loop = &commander.Loop{Mission: m.st, Plan: m.plan, Judge: judge, Checkouts: m.iso, Approvals: m.approvals, Sessions: m.sessions,
+		Reserves: reserves, Queue: m.queue, Workspace: h.cfg.Workspace, Returns: h.cfg.Returns,
+		Policy:   loop.Policy{Countdown: h.cfg.Countdown, NewApproach: h.cfg.NewApproach, GiveUp: h.cfg.GiveUp},
 		Branched: h.Branches.Word, Ending: func() { h.Mail.Verdict(m.st.ID) }}
 	m.opener.Loop, m.opener.Tools = m.loop, &toolset.Set{Mission: m.st, Plan: m.plan, Judge: judge, Approvals: m.approvals, Brief: writer, Briefs: h.briefs,
 		Queue: m.queue, Sessions: m.sessions, Launcher: m.tasks, Workspace: h.cfg.Workspace, Finisher: m.loop, Model: h.cfg.Model,
