@@ -2,20 +2,23 @@ package todo
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
 
-var attributes = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_-]*):(?:[ \t](.*))?$`)
-
 // attributeOf parses `key: value`. The key is one word, returned in lower case.
 func attributeOf(s string) (key, value string, ok bool) {
-	m := attributes.FindStringSubmatch(s)
-	if m == nil {
+	key, value, ok = strings.Cut(s, ":")
+	if !ok || key == "" || value != "" && value[0] != ' ' && value[0] != '\t' {
 		return "", "", false
 	}
-	return strings.ToLower(m[1]), strings.TrimSpace(m[2]), true
+	for i := range len(key) {
+		c := key[i]
+		if !isLetter(c) && (i == 0 || (c < '0' || c > '9') && c != '-' && c != '_') {
+			return "", "", false
+		}
+	}
+	return strings.ToLower(key), strings.TrimSpace(value), true
 }
 
 // set applies an attribute of line at to the item.

@@ -2,7 +2,6 @@ package todo
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -90,15 +89,41 @@ func firstWord(s string) string {
 	return s
 }
 
-var ids = regexp.MustCompile(`^[A-Za-z](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$`)
-
 // isID reports whether s can be an id: letters, digits, dots, dashes and underscores; a letter first, a digit somewhere, a letter or
 // digit last.
-func isID(s string) bool { return strings.ContainsAny(s, "0123456789") && ids.MatchString(s) }
+func isID(s string) bool {
+	digit := false
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case isLetter(c):
+		case c >= '0' && c <= '9':
+			if i == 0 {
+				return false
+			}
+			digit = true
+		case c == '.' || c == '-' || c == '_':
+			if i == 0 || i == len(s)-1 {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return digit
+}
 
-var agents = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]*$`)
+func isAgent(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !isLetter(c) && (i == 0 || (c < '0' || c > '9') && c != '-' && c != '_' && c != '.') {
+			return false
+		}
+	}
+	return s != ""
+}
 
-func isAgent(s string) bool { return agents.MatchString(s) }
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // name is the name of an item in messages.
 func (n *node) name() string {

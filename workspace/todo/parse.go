@@ -3,7 +3,6 @@ package todo
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -178,12 +177,22 @@ func closes(text, fence string) bool {
 	return len(s) >= len(fence) && strings.Trim(s, fence[:1]) == ""
 }
 
-var bullets = regexp.MustCompile(`^(?:[-*+]|[0-9]{1,9}[.)])`)
-
 // bulletOf returns the bullet at the start of s, or "", and the number of spaces and tabs after it.
 func bulletOf(s string) (bullet string, gap int) {
-	if bullet = bullets.FindString(s); bullet == "" {
+	switch {
+	case s == "":
 		return "", 0
+	case strings.IndexByte("-*+", s[0]) >= 0:
+		bullet = s[:1]
+	default:
+		digits := 0
+		for digits < len(s) && s[digits] >= '0' && s[digits] <= '9' {
+			digits++
+		}
+		if digits == 0 || digits > 9 || digits == len(s) || s[digits] != '.' && s[digits] != ')' {
+			return "", 0
+		}
+		bullet = s[:digits+1]
 	}
 	rest := s[len(bullet):]
 	return bullet, len(rest) - len(strings.TrimLeft(rest, " \t"))
@@ -382,18 +391,21 @@ func governs(key string) bool {
 	return slices.Contains([]string{"after", "files", "race", "verify"}, key)
 }
 
-var headings = regexp.MustCompile(`^ {0,3}(#{1,6})(?:[ \t]|$)`)
-
 func headingOf(text string) (level int, title string) {
-	m := headings.FindStringSubmatch(text)
-	if m == nil {
+	s := strings.TrimLeft(text, " ")
+	if len(text)-len(s) > 3 {
 		return 0, ""
 	}
-	title = strings.TrimSpace(text[len(m[0]):])
+	rest := strings.TrimLeft(s, "#")
+	level = len(s) - len(rest)
+	if level == 0 || level > 6 || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
+		return 0, ""
+	}
+	title = strings.TrimSpace(rest)
 	if closed := strings.TrimRight(title, "#"); closed == "" || strings.HasSuffix(closed, " ") || strings.HasSuffix(closed, "\t") {
 		title = strings.TrimSpace(closed)
 	}
-	return len(m[1]), title
+	return level, title
 }
 
 func (d *Doc) problem(at int, msg string, nodes ...*node) {
