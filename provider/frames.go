@@ -69,6 +69,9 @@ func (f *frames) line() (line []byte, err error) {
 	for {
 		piece, err := f.src.ReadSlice('\n')
 		if len(line) == 0 || bytes.HasPrefix(line, []byte("data:")) {
+			if cap(line) < len(line)+len(piece) {
+				line = slices.Grow(line, len(line)+len(piece)) // doubled: append alone would allocate five times a long line
+			}
 			line = append(line, piece...)
 		}
 		switch {
