@@ -113,6 +113,9 @@ func TestProjectPath(t *testing.T) {
 	}
 	defer ws.Close()
 	if err := os.Symlink(filepath.Join(base, "project", "sub"), filepath.Join(base, "link")); err != nil {
+		if runtime.GOOS != "windows" { // there, links need a right of their own
+			t.Fatal(err)
+		}
 		t.Skip(err)
 	}
 	outside := filepath.ToSlash(filepath.Join(base, "other.txt"))
