@@ -153,6 +153,10 @@ func TestUndoOpensThePlan(t *testing.T) {
 	check("the branch is back", unmerged)
 	undo(UndoRequest{Redo: true}, r.mission.ID)
 	check("the merge is back", asItEnded)
+	killed(UndoRequest{}, r.mission.ID)
+	undo(UndoRequest{Redo: true}, r.mission.ID)
+	check("the undo of the merge was cut off, then brought back", asItEnded)
+	r.has("a.txt", "a\n")
 }
 
 // A redo that was recorded and not carried out is carried out when it is asked for again, and when the mission's next undo comes.

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +51,21 @@ func TestFormats(t *testing.T) {
 		{Limit("max_tokens", 12_345), "12.3k"},
 		{Dots("a", "", "b"), "a · b"},
 		{Cut("größer", 3), "gr…"},
+		{Cut("größer", 6), "größer"},
+		{Fit("größer", 6), "größer"},
+		{Fit("größer", 5), "größ…"},
+		{Fit("größer", 1), "…"},
+		{Fit("größer", 0), ""},
+		{Fit("größer", -1), ""},
+		{Fit("世界", 3), "世…"},
+		{Pad("ab", 4), "ab  "},
+		{Pad("abc", 2), "a…"},
 		{PadLeft("ab", 4), "  ab"},
+		{PadLeft("abc", 2), "a…"},
+		{strings.Join(Wrap("one two", 7), "|"), "one two"},
+		{strings.Join(Wrap("one two", 6), "|"), "one|two"},
+		{strings.Join(Wrap("abc", 0), "|"), "a|b|c"},
+		{strings.Join(WrapLines("one two\nthree", 5), "|"), "one|two|three"},
 	}
 	for _, tt := range tests {
 		if tt.got != tt.want {

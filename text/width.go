@@ -11,9 +11,6 @@ func Width(s string) int { return ansi.StringWidth(s) }
 
 // Fit returns s in at most w cells, ending in an ellipsis if it was cut.
 func Fit(s string, w int) string {
-	if w <= 0 {
-		return ""
-	}
 	return ansi.Truncate(s, w, "…")
 }
 

@@ -52,7 +52,7 @@ func TestLineToTheCommander(t *testing.T) {
 	typed(m, "x") // nothing opens by accident
 	keys(m, "m")
 	typed(m, "mind the tabs, ")
-	m.Update(tea.PasteMsg{Content: "and\nthe \x1b[31mrest"})
+	m.Update(tea.PasteMsg{Content: "and\nthe\t\x1b[31mrest"})
 	shot()
 	keys(m, "enter")
 	shot()

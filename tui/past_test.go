@@ -72,6 +72,9 @@ func TestResize(t *testing.T) {
 	for range settleFrames {
 		m.Update(tickMsg(s.now))
 	}
+	if _, cmd := newLive(t.Context(), Options{}).Update(tea.WindowSizeMsg{Width: 100, Height: 30}); clears(cmd) {
+		t.Error("the first size clears the screen before a frame stands on it")
+	}
 	_, cmd := m.Update(tea.WindowSizeMsg{Width: 100, Height: 30})
 	if m.retell || cmd != nil {
 		t.Error("the same size clears the screen")

@@ -128,6 +128,9 @@ func TestAsksOfAPerson(t *testing.T) {
 			t.Errorf("%q: %s, %v", id, a.ID, ok)
 		}
 	}
+	if a, ok := Ask(t.Context(), project{asks: []store.Ask{que}}, ""); ok {
+		t.Errorf("without an id the only one is meant: %s", a.ID)
+	}
 	waits := "worker asks: which? (centurion answer que_11 TEXT)"
 	for reason, want := range map[string]string{
 		waits: "que_11, que_12",
@@ -172,7 +175,8 @@ func TestGather(t *testing.T) {
 	if s, _, err := Gather(t.Context(), api, "tsk_2"); err != nil || s.Session != nil || s.Task.ID != "tsk_2" {
 		t.Errorf("with a session that was removed: %+v, %v", s, err)
 	}
-	if c := countersOf(centurion.Session{}, api.messages); c.SummaryMessage != "msg_3" || c.Messages != 5 {
+	used := centurion.Session{Tokens: centurion.Tokens{Input: 1, Output: 20, Reasoning: 300, Cache: centurion.CacheUsage{Read: 4000, Write: 50000}}}
+	if c := countersOf(used, api.messages); c != (counters{Messages: 5, PromptTokens: 54001, CompletionTokens: 320, SummaryMessage: "msg_3"}) {
 		t.Errorf("%+v", c)
 	}
 	api.asks = []store.Ask{{ID: "a", Mission: "msn_1", Task: "tsk_1"}, {ID: "b", Mission: "msn_2", Task: "tsk_2"}, {ID: "c", Mission: "msn_1"}}
