@@ -271,6 +271,7 @@ func TestRecordIsNotShared(t *testing.T) {
 	t.Parallel()
 	r, ctx := newRig(t), t.Context()
 	r.merged()
+	r.amend(func(m *centurion.Mission) { m.Updated = at(1) })
 	w, err := r.workOf(ctx, r.mission.ID)
 	if err == nil {
 		err = w.open(ctx, r.Person)
