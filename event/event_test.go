@@ -146,9 +146,12 @@ func TestFollow(t *testing.T) {
 			t.Fatalf("caught up with %d facts: %v", len(got), got)
 		}
 		got = nil
-		last := j.LastSeq()
+		last, reads := j.LastSeq(), j.reads
 		h.Publish(delta(last, "ses_1", "prt_1", "a"))
 		synctest.Wait()
+		if j.reads != reads {
+			t.Error("a delta alone makes its reader query the journal")
+		}
 		h.Publish(delta(last+2, "ses_1", "prt_1", "b")) // of a fact that is not committed yet
 		h.Publish(delta(last+2, "ses_1", "prt_1", "c"))
 		synctest.Wait()
@@ -164,7 +167,7 @@ func TestFollow(t *testing.T) {
 			t.Errorf("got %v, want %v", got, want)
 		}
 
-		reads := j.reads
+		reads = j.reads
 		synctest.Wait()
 		if j.reads != reads {
 			t.Error("an idle follower reads")

@@ -203,6 +203,22 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// A reader sees each piece of a call as it comes: its beginning with the first piece of the arguments, and not all of it at the end.
+func TestCallsComeInPieces(t *testing.T) {
+	body := sse(tool(`{"index":0,"id":"A","function":{"name":"read"}}`), tool(`{"index":0,"function":{"arguments":"{\"p\""}}`), say("a"), tool(`{"index":0,"function":{"arguments":":1}"}}`), chunk(`{}`, "tool_calls"))
+	var got []Delta
+	for d, err := range canned(strings.NewReader(body)).Stream(t.Context(), Request{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, d)
+	}
+	want := []Delta{{Type: CallStart, CallID: "A", Name: "read"}, {Type: CallInput, Text: `{"p"`}, {Type: Text, Text: "a"}, {Type: CallInput, Text: ":1}"}, {Type: CallEnd}, {Type: Done, Finish: "tool-calls"}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
 // Traps 1, 2 and 3, and every other way in which a stream breaks.
 func TestBrokenStreams(t *testing.T) {
 	begun := tool(`{"index":0,"id":"A","function":{"name":"rm","arguments":"{}"}}`)
@@ -221,6 +237,7 @@ func TestBrokenStreams(t *testing.T) {
 		{name: "a call after the finish reason", body: cut(say("a"), chunk(`{}`, "stop"), begun), kind: centurion.KindStreamCut},
 		{name: "reset before it began", breaks: errors.New("connection reset by peer"), kind: centurion.KindNetwork, says: "reset"},
 		{name: "reset in the middle", body: cut(begun), breaks: errors.New("connection reset by peer"), kind: centurion.KindStreamCut, says: "reset"},
+		{name: "reset in a line", body: cut(begun) + `data: {"choices":[{"del`, breaks: errors.New("connection reset by peer"), kind: centurion.KindStreamCut, says: "reset"},
 		{name: "ended in a line", body: cut(begun) + `data: {"choices":[{"del`, kind: centurion.KindStreamCut, says: "not JSON"},
 		{name: "not JSON", body: sse(say("a"), `{"choices":[}`), kind: centurion.KindStreamCut, says: `{"choices":[}`},
 		{name: "200 with an error", body: "{\n\"error\": {\"message\": \"model is busy\", \"type\":\"overloaded_error\"}}", kind: centurion.KindOverloaded, status: 529, says: "model is busy"},

@@ -470,8 +470,14 @@ func TestEmpty(t *testing.T) {
 	if err := r.HTML(&b); err != nil {
 		t.Error(err)
 	}
+	b.Reset()
 	if err := r.Markdown(&b); err != nil {
 		t.Error(err)
+	}
+	for _, says := range []string{"no plan with items.", "Nothing has happened yet.", "has run no check", "No questions were asked.", "No file was changed.", "No model has answered yet.", "went wrong, and what became of it\n\nNothing.\n"} {
+		if !strings.Contains(b.String(), says) {
+			t.Errorf("it does not say %q", says)
+		}
 	}
 	if _, err := json.Marshal(r); err != nil {
 		t.Error(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/provider/scripted"
 	"centurion/tools"
 )
 
@@ -68,4 +69,24 @@ func TestCallForLater(t *testing.T) {
 			t.Errorf("the model is told %q", got)
 		}
 	})
+}
+
+// A turn ends behind the calls of an answer, without another request, while what surrounds the session says so: also when it is repeated.
+func TestTurnParks(t *testing.T) {
+	r := newRig(t, inOrder(scripted.Answer{Say: "I wait.", Calls: call(`noop {}`).Calls}, scripted.Answer{Say: "over"}), tool{name: "noop"})
+	parked := true
+	r.cfg.Parks = func(_ context.Context, history []centurion.Message) bool { return parked && len(history) > 1 }
+	r.reopen()
+	for n := range 2 {
+		if out := r.turn(); out.Text != "I wait." || out.Finish != centurion.FinishToolCalls || len(r.model.Requests()) != 1 || len(r.events(centurion.EventSessionIdle)) != n+1 {
+			t.Errorf("parked, the turn ended with %+v after %d requests and told its end %d times", out, len(r.model.Requests()), len(r.events(centurion.EventSessionIdle)))
+		}
+	}
+	if !r.Due() {
+		t.Error("nothing is due of a turn that is parked")
+	}
+	parked = false
+	if out := r.turn(); out.Text != "over" || !slices.Equal(r.model.Requests()[1].Results(), []string{"noop"}) {
+		t.Errorf("woken, it ended with %+v", out)
+	}
 }

@@ -51,6 +51,15 @@ func TestModelIsChanged(t *testing.T) {
 		t.Error("after a good answer a row of failures is left")
 	}
 	turn("three")
+	var asked []string // by the model that each message was for
+	for _, m := range r.messages() {
+		if m.Role == centurion.RoleUser {
+			asked = append(asked, m.Model.String())
+		}
+	}
+	if got := strings.Join(asked, " "); got != "test/scripted test/scripted other/two other/two" {
+		t.Errorf("the person's messages were for %s", got)
+	}
 	thoughts := func(q scripted.Request) string {
 		var all []string
 		for _, m := range q.Messages() {

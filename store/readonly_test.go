@@ -53,6 +53,9 @@ func TestOpenReadOnly(t *testing.T) {
 	if _, err := OpenReadOnly(t.Context(), filepath.Join(dir, "none.db")); !Unwritable(err) {
 		t.Errorf("without a file: %v", err)
 	}
+	if _, err := OpenReadOnly(t.Context(), unpack(t, 2, "whole")); err == nil || !strings.Contains(err.Error(), "cannot be written") { // its rows cannot be converted
+		t.Errorf("a file of an earlier version: %v", err)
+	}
 }
 
 func fileNames(t *testing.T, dir string) string {

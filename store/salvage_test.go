@@ -132,3 +132,15 @@ func TestSalvageCounter(t *testing.T) {
 		})
 	}
 }
+
+// Where there is nothing to repair nothing is made.
+func TestSalvageNothing(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	if _, err := Salvage(t.Context(), path); centurion.KindOf(err) != centurion.KindNotFound {
+		t.Errorf("repaired a file that is not there: %v", err)
+	}
+	if names := fileNames(t, filepath.Dir(path)); names != "" {
+		t.Errorf("it left %s", names)
+	}
+}
