@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"os"
 
 	"centurion"
@@ -78,13 +77,10 @@ func (s *Store) Compact(ctx context.Context) (before, after int64, err error) {
 	return before, after, err
 }
 
-// size returns the bytes of the file and its log.
+// size returns the bytes of the file and its log, which is there as long as the store is open.
 func (s *Store) size() (n int64, err error) {
 	for _, path := range []string{s.path, s.path + "-wal"} {
 		info, err := os.Stat(path)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
 		if err != nil {
 			return 0, err
 		}
