@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/event"
 	"centurion/orchestrator/claims"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/review"
@@ -172,11 +173,54 @@ func TestStatusNamesWhoHoldsFiles(t *testing.T) {
 func TestChecksOfABrief(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	receiptLines(&b, []centurion.Receipt{{Item: "T1", Command: "x", ExitCode: 1}, {Command: "go vet ./...", ExitCode: 0}, {Item: "T1", Command: "x", Proof: centurion.ProofProven}})
-	has(t, b.String(), "- mission: `go vet ./...`: exit code 0", "- T1: `x`: exit code 0, proven")
-	if strings.Contains(b.String(), "exit code 1") {
-		t.Errorf("an old run is told:\n%s", b.String())
+	receiptLines(&b, []centurion.Receipt{{Item: "T1", Command: "x", ExitCode: 1}, {Command: "go vet ./...", ExitCode: 0},
+		{Item: "T1", Command: "x", Proof: centurion.ProofProven, FailureLine: "it is missing"},
+		{Item: "T2", Command: "y", Proof: centurion.ProofUnproven, Why: "it passes without the work", Weakened: []string{"a_test.go lost a line"}}})
+	equal(t, "checks", b.String(), "\n# Checks that the host ran, the newest run of each\n\n"+
+		"- mission: `go vet ./...`: exit code 0\n"+
+		"- T1: `x`: exit code 0, proven\n  with the work taken out it said: it is missing\n"+
+		"- T2: `y`: exit code 0, unproven: it passes without the work\n  LOOK AT THIS: a_test.go lost a line\n")
+}
+
+// A reviewer is told of each file how it was changed, and how many files there are beyond the first hundred.
+func TestFilesOfABrief(t *testing.T) {
+	t.Parallel()
+	files := []centurion.FileChange{{Status: "R", Path: "b", Old: "a", Added: 1, Deleted: 2}, {Status: "A", Path: "c", Binary: true}}
+	for len(files) < 102 {
+		files = append(files, centurion.FileChange{Status: "M", Path: "d"})
 	}
+	for n, last := range map[int]string{2: "- A c, binary\n", 100: "- M d, +0 -0\n", 102: "- M d, +0 -0\n- … and 2 more\n"} {
+		var b strings.Builder
+		fileLines(&b, files[:n])
+		has(t, b.String(), "- R b (was a), +1 -2\n- A c, binary\n")
+		if !strings.HasSuffix(b.String(), last) || strings.Count(b.String(), "\n") > 101 {
+			t.Errorf("of %d files:\n%s", n, b.String())
+		}
+	}
+}
+
+// A reviewer gets what the person attached to the goal and added later, and nothing that the host or an agent said.
+func TestPersonsWordsOfABrief(t *testing.T) {
+	t.Parallel()
+	text := func(s string) centurion.Part { return centurion.Part{Type: centurion.PartText, Text: s} }
+	message := func(origin centurion.Origin, parts ...centurion.Part) centurion.Message {
+		return centurion.Message{Role: centurion.RoleUser, Origin: origin, Parts: parts}
+	}
+	note := text("a note of the host")
+	note.Synthetic = true
+	messages := []centurion.Message{message(centurion.OriginPerson, text("goal"), text("one"), note, text("two")),
+		message(centurion.OriginHost, text("go on")), message(centurion.OriginPerson, text(" later "), text("three"))}
+	equal(t, "attached", attached(messages), "one\ntwo\n")
+	equal(t, "attached to nothing", attached(nil), "")
+	equal(t, "added", strings.Join(saidSince(messages), "|"), strings.TrimSpace(messages[2].Text()))
+}
+
+// Why work came back is told once for each reason, also when another version has recorded it.
+func TestReturnReasons(t *testing.T) {
+	t.Parallel()
+	all := []centurion.Rejection{{Cause: event.ReturnedCheck, Command: "go test"}, {Cause: event.ReturnedStuck}, {Cause: event.ReturnedStuck}, {Cause: "moonlight"},
+		{Cause: event.ReturnedConflict, Files: []string{"a", "b"}}}
+	equal(t, "reasons", returnReasons(all), "the check `go test` failed; it said that it was stuck; moonlight; it did not fit to what others had merged in a, b")
 }
 
 // What a task without an item has merged that goes on with an item's work is part of a review of that item.
