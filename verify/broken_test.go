@@ -126,6 +126,9 @@ func TestTelling(t *testing.T) {
 		"✖ adds (1.3ms)\n  AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:\n  \n  undefined !== 2\n  \n      at TestContext.<anonymous> (file:///w/a.test.mjs:3:29)\n    code: 'ERR_ASSERTION',\n":                                 "AssertionError [ERR_ASSERTION]: Expected values to be strictly equal: undefined !== 2",
 		"not ok 1 - f\n  ---\n  error: 'f is not a function'\n  code: 'ERR_TEST_FAILURE'\n  name: 'TypeError'\n":                                                                                                                                         "not ok 1 - f",
 		"error: it is late\n# AssertionError [ERR_ASSERTION]: want f\n#     at f (file:///w/a.test.mjs:3:29)\nnot ok 1 - /w/a.test.mjs\n":                                                                                                                "AssertionError [ERR_ASSERTION]: want f",
+		// The output may be cut off.
+		"AssertionError [ERR_ASSERTION]: want\n\n1 !== 2\n":   "AssertionError [ERR_ASSERTION]: want 1 !== 2",
+		"not ok 1 - f\n  ---\n  error: |-\n    want\n    1\n": "not ok 1 - f",
 		"one\ntwo\n": "two",
 		"":           "",
 	} {

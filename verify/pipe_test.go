@@ -88,7 +88,7 @@ func TestPipefail(t *testing.T) {
 	need(t, "bash")
 	c := Checker{Runner: host{}}
 	for command, passes := range map[string]bool{
-		"false | true": false, "exit 3 | cat": false, "true | true": true, "(exit 2) | grep -c . || true": true, "yes | head -n 1": true, "seq 1 99999 | grep -q 1": true,
+		"false | true": false, "exit 3 | cat": false, "true | true": true, "true | true && a=1": true, "(exit 2) | grep -c . || true": true, "yes | head -n 1": true, "seq 1 99999 | grep -q 1": true,
 		"! false | grep -q x": true, "! { echo x; false; } | grep -q x": false, "if { echo x; false; } | grep -q x; then exit 1; fi": false,
 		"{ echo x; false; } | grep -q x && exit 1": false, "{ echo x; false; } | grep -q x; test $? -ne 0": false, "false | true; test ${PIPESTATUS[0]} = 1": true, "set +o pipefail; false | true": true, "echo 'a | b'": true, "false || echo 'a | b'": true,
 		"cat <<E | grep -q x\nx\nE": true, "# a comment\nfalse | cat": false, "while { echo x; false; } | grep -q y; do :; done": true,

@@ -34,6 +34,7 @@ func TestStubJavaScript(t *testing.T) {
 		{"type arguments", "a.ts", "export const f = () => new Map<string, number>([[a, 1]]), g = (x: any) => x as Map<A, B>;\nconst h = a < b, i = c > (x => x)\n", "export const f = () => { return undefined as any }, g = (x: any) => { return undefined as any };\nconst h = a < b, i = c > (x => { return undefined as any })\n"},
 		{"decorators and overloads", "a.ts", "@Component<X>({ a: () => 1 })\nexport class A {\n  @Input() a = 1\n  @on('x') b(x: string): void\n  @on('x') b(x: any) { return x }\n  constructor(private readonly c: C) { this.c = c }\n}\nfunction f(a: string): string\nfunction f(a: any) { return a }\n",
 			"@Component<X>({ a: () => 1 })\nexport class A {\n  @Input() a = 1\n  @on('x') b(x: string): void\n  @on('x') b(x: any) { return undefined as any }\n  constructor(private readonly c: C) {}\n}\nfunction f(a: string): string\nfunction f(a: any) { return undefined as any }\n"},
+		{"a decorator that is computed", "a.ts", "@(b(() => 1))\nexport class A { c() { return 1 } }\n", "@(b(() => 1))\nexport class A { c() { return undefined as any } }\n"},
 		{"a typed component", "a.tsx", "const A = <T,>({ x }: P<T>): JSX.Element => <B<T> a={x => x}>don't</B>\nconst f = <T extends X>(t: T) => t\n", "const A = <T,>({ x }: P<T>): JSX.Element => { return undefined as any }\nconst f = <T extends X>(t: T) => { return undefined as any }\n"},
 		{"a return type in a condition", "a.ts", "const a = b ? (c) : d => e\n", "const a = b ? (c) : d => { return undefined as any }\n"},
 	}

@@ -119,6 +119,12 @@ func TestLacking(t *testing.T) {
 	if got, want := one.heading(), "Taken out so that this function does nothing: Of (stats/stats.go).\n"; got != want {
 		t.Error(got)
 	}
+	for name, l := range map[string]lacking{"stubbed, reverted": {stubbed: one.stubbed, reverted: one.stubbed}, "stubbed, empty": {stubbed: one.stubbed, empty: []string{"a.sh"}},
+		"reverted, empty": {reverted: one.stubbed, empty: []string{"a.sh"}}} {
+		if !strings.Contains(l.heading(), "All at once") {
+			t.Errorf("%s: %q", name, l.heading())
+		}
+	}
 	if got := (lacking{piece: "a.rs"}).heading(); got != "" {
 		t.Error(got)
 	}

@@ -145,7 +145,7 @@ func (cs *checkouts) collectRefs(ctx context.Context, live func(ref string) bool
 func (cs *checkouts) heldBranches() map[string]bool {
 	held := map[string]bool{}
 	for _, name := range cs.names() {
-		if rec, ok := cs.readRecord(name); ok && !rec.Free && rec.Branch != "" {
+		if rec, ok := cs.readRecord(name); ok && !rec.Free {
 			held["refs/heads/"+rec.Branch] = true
 		}
 	}

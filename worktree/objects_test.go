@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -65,6 +66,9 @@ func TestStandsAt(t *testing.T) {
 		}
 	}
 	on(true, "taken")
+	if config := filepath.Join(x.top, ".git", "config"); !slices.Contains(configFiles(c.rec.GitDir), config) {
+		t.Errorf("%s is not looked at", config)
+	}
 	gitIn(t, c.dir, "checkout", "-q", "--detach")
 	on(false, "detached")
 	if !standsAt(c.rec.GitDir, tip) {

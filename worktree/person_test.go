@@ -458,7 +458,7 @@ func TestMergeFails(t *testing.T) {
 	t.Parallel()
 	x := newRig(t, map[string]string{"a": long, "b": "b\n"})
 	base := x.begin()
-	tip := x.commitOf(base.Commit, map[string][]byte{"a": []byte(nine(long)), "z": []byte("z\n")}, "b")
+	tip := x.commitOf(base.Commit, map[string][]byte{"a": []byte(nine(long)), "n": []byte("n\n"), "new/n": []byte("n\n"), "z": []byte("z\n")}, "b")
 	if err := os.MkdirAll(filepath.Join(x.top, "z", "empty"), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -308,7 +308,7 @@ func (cs *checkouts) Reopen(ctx context.Context, at centurion.Checkout) (*Checko
 	}
 	for _, name := range cs.names() {
 		c := &Checkout{repo: cs, dir: cs.dirOf(name)}
-		if rec, ok := cs.readRecord(name); !ok || c.project() != filepath.Clean(at.Dir) {
+		if rec, ok := cs.readRecord(name); c.project() != filepath.Clean(at.Dir) {
 			continue
 		} else if !ours(rec, ok) {
 			return nil, gone

@@ -172,7 +172,7 @@ func (c *objectCache) known(what, id string) string {
 
 // learn stores an answer, unless the question was about a name that may change its meaning.
 func (c *objectCache) learn(what, id, answer string) {
-	if !isID(id) || !isID(answer) {
+	if !isID(id) {
 		return
 	}
 	c.mu.Lock()

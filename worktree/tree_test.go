@@ -312,9 +312,29 @@ func FuzzParseChanges(f *testing.F) {
 
 func count(b []byte) int { return len(slices.Collect(bytes.Lines(b))) }
 
+// refused is what git says of a merge with a conflict.
+const refused = "1234\x00100644 12 1\ta\x00100644 13 3\tb\x00\x002\x00a\x00b\x00CONFLICT (contents)\x00in a\n\x000\x00Auto-merging\x00c\x00"
+
+// The sides and the messages of a merge are read as git writes them; another form is refused.
+func TestParseMerge(t *testing.T) {
+	t.Parallel()
+	m, err := parseMerge([]byte(refused))
+	if want := "{1234 [{a 1 {100644 12}} {b 3 {100644 13}}] [{[a b] CONFLICT (contents) in a\n} {[] Auto-merging c}]}"; err != nil || fmt.Sprint(m) != want {
+		t.Errorf("%v, %v\nwant %s", m, err, want)
+	}
+	for _, out := range []string{"", "\x00", "1234\x00100644 12 0\ta\x00\x00", "1234\x00100644 12 4\ta\x00\x00", "1234\x00100644 12 1 a\x00\x00", "1234\x00100644 12 11\ta\x00\x00", "1234\x00100644 1\ta\x00\x00",
+		"1234\x00\x00-1\x00a\x00b\x00c\x00", "1234\x00\x00x\x00a\x00b\x00c\x00", "1234\x00\x002\x00a\x00b\x00c\x00"} {
+		if m, err := parseMerge([]byte(out)); err == nil {
+			t.Errorf("%q is %+v", out, m)
+		}
+	}
+}
+
 func FuzzParseMerge(f *testing.F) {
-	f.Add([]byte("1234\x00100644 12 1\ta\x00100644 13 2\ta\x00\x001\x00a\x00CONFLICT (contents)\x00CONFLICT (content): Merge conflict in a\n\x00"))
 	f.Add([]byte("1234\x00\x000\x00x\x00y\x00"))
+	for i := range refused { // what git says may be cut off
+		f.Add([]byte(refused[:i]))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if m, err := parseMerge(b); err == nil && m.tree == "" {
 			t.Error("a merge without a tree")
