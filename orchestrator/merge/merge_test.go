@@ -163,3 +163,33 @@ func TestMayMend(t *testing.T) {
 		}
 	}
 }
+
+// The mission's own agent may replace only a check of an item that passed and proved nothing, and by nothing weaker.
+func TestMayExchange(t *testing.T) {
+	t.Parallel()
+	receipt := func(item, command string, passed bool, p centurion.Proof) centurion.Receipt {
+		return centurion.Receipt{Item: item, Command: command, Passed: passed, Proof: p}
+	}
+	receipts := []centurion.Receipt{receipt("T1", "hollow", true, centurion.ProofUnproven), receipt("T1", "good", true, centurion.ProofProven),
+		receipt("T1", "red", false, ""), receipt("", "hollow", true, centurion.ProofUnproven)}
+	for name, c := range map[string]struct {
+		item     string
+		from, to []string
+		want     bool
+	}{
+		"one that proved nothing":      {"T1", []string{"hollow"}, []string{"better"}, true},
+		"beside one that stays":        {"T1", []string{"good", "hollow"}, []string{"good", "better"}, true},
+		"one that proved something":    {"T1", []string{"good"}, []string{"better"}, false},
+		"one that failed":              {"T1", []string{"red"}, []string{"better"}, false},
+		"one that never ran":           {"T1", []string{"new"}, []string{"better"}, false},
+		"by one less":                  {"T1", []string{"hollow", "good"}, []string{"good"}, false},
+		"by one that can only pass":    {"T1", []string{"hollow"}, []string{"true"}, false},
+		"the mission's own":            {"", []string{"hollow"}, []string{"better"}, false},
+		"one of another item":          {"T2", []string{"hollow"}, []string{"better"}, false},
+		"written twice, and once then": {"T1", []string{"hollow", "hollow"}, []string{"better"}, true},
+	} {
+		if got := mayExchange(centurion.Exchange{Item: c.item, From: c.from, To: c.to}, receipts); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
