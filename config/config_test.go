@@ -267,6 +267,7 @@ func TestLoadErrors(t *testing.T) {
 		"number for a string":    {own, "{\n\"model\": 3}", []string{own + ":2", `"model"`, "a string", "not 3"}},
 		"string for a number":    {own, "{\"max_workers\":\n\"many\"}", []string{own + ":2", "whole number of at least 1"}},
 		"fraction for a number":  {own, `{"max_workers": 1.5}`, []string{"whole number", "1.5"}},
+		"no longer exact":        {own, `{"max_workers": 1e16}`, []string{"whole number", "1e16"}},
 		"out of range":           {own, `{"level": 4}`, []string{"from 1 to 3", "4"}},
 		"negative cost":          {own, `{"max_cost": -1}`, []string{"at least 0"}},
 		"bad choice":             {own, `{"isolation": "shraed"}`, []string{"auto, shared, worktree", `"shared"`}},
@@ -381,7 +382,7 @@ func TestNotices(t *testing.T) {
 	w := newWorld(t)
 	w.global("opencode/opencode.json", `{"$schema":"x","theme":"dark","username":"me","mcp":{},"plugin":["p"],"max_workers":3,"permision":{"bash":"deny"},"formatter":false,
 		"agent":{"a":{"variant":"high","permission":{"bsah":"deny","doom_loop":"ask","mytool_*":"deny","mytool":"deny"}}},"provider":{"p":{"models":{"m.1":{"name":"M","cost":{"input":1,"output":1,"context_over_200k":{"input":2,"output":2}}}}}}}`)
-	w.project("opencode.json", `{"model":"{env:HOME}/b","instructions":["ok/*.md","../x.md","/etc/passwd","~/.ssh/id","https://x.example/y"]}`)
+	w.project("opencode.json", `{"model":"{env:HOME}/b","theme":"{env:HOME}","instructions":["ok/*.md","../x.md","/etc/passwd","~/.ssh/id","https://x.example/y"]}`)
 	c := w.load()
 	if len(c.Notices) != 6 {
 		t.Fatalf("notices: %s", strings.Join(c.Notices, "\n"))
@@ -398,7 +399,7 @@ func TestNotices(t *testing.T) {
 	for _, i := range c.Ignored {
 		got = append(got, fmt.Sprint(i.Key, " ", i.Loud))
 	}
-	if diff := cmp.Diff([]string{"theme false", "username false", "plugin true", "max_workers true", "permision true", "agent.a.variant true", "agent.a.permission.bsah true", "agent.a.permission.doom_loop true",
+	if diff := cmp.Diff([]string{"theme false", "username false", "plugin true", "max_workers true", "permision true", "theme false", "agent.a.variant true", "agent.a.permission.bsah true", "agent.a.permission.doom_loop true",
 		"agent.a.permission.mytool false", "provider.p.models.m.1.name false", "provider.p.models.m.1.cost.context_over_200k true"}, got); diff != "" {
 		t.Error(diff)
 	}

@@ -117,7 +117,7 @@ func (n *node) integer() (int64, error) {
 		return v, nil
 	}
 	f, err := strconv.ParseFloat(n.text, 64)
-	if err != nil || f != float64(int64(f)) || f > 1<<53 || f < -(1<<53) {
+	if err != nil || f != float64(int64(f)) || f > 1<<53 {
 		return 0, strconv.ErrSyntax
 	}
 	return int64(f), nil

@@ -94,6 +94,7 @@ func TestDoubt(t *testing.T) {
 		{[]Rule{{"*", "*", Allow}, {"bash", "git log -p *", Deny}, {"bash", "git log *", Allow}}, `git log $X`, Allow},
 		{[]Rule{{"*", "*", Allow}, {"bash", "git log *", Allow}, {"bash", "git log -p *", Ask}}, `git log $X`, Ask},
 		{[]Rule{{"bash", "make *", Allow}}, `make $X`, Allow},
+		{[]Rule{{"*", "*", Allow}, {"bash", "git * *", Deny}}, `git`, Allow}, // what is known is taken literally
 		{[]Rule{{"bash", "*", Allow}, {"read", "secret", Deny}}, `cat secret`, Deny},
 		{[]Rule{{"bash", "*", Allow}, {"read", "secret", Deny}}, `cat < secret`, Deny},
 		{[]Rule{{"bash", "*", Allow}}, `cat /etc/passwd`, Ask},

@@ -2,7 +2,6 @@ package tools
 
 import (
 	"encoding/json"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -59,11 +58,7 @@ func TestGrepPatterns(t *testing.T) {
 	b := newBench(t)
 	b.put("a.go", "alpha\nbeta\nalpha beta\ngamma\n(x)\n")
 	b.put("b.go", "Beta\n")
-	searchers := map[string]searcher{"own": searchOurselves}
-	if rg, err := exec.LookPath("rg"); err == nil {
-		searchers["ripgrep"] = searchWith(rg)
-	}
-	for name, find := range searchers {
+	for name, find := range searchers(t) {
 		for _, tt := range []struct {
 			in   grepInput
 			want string

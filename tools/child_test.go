@@ -16,7 +16,7 @@ import (
 )
 
 // program writes a shell script and returns its path.
-func program(t *testing.T, text string) string {
+func program(t testing.TB, text string) string {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no scripts")

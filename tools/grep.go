@@ -200,7 +200,7 @@ func clip(re *regexp.Regexp, line []byte) string {
 		return string(line)
 	}
 	from := 0
-	if at := re.FindIndex(line); at != nil && at[1] > rgColumns {
+	if at := re.FindIndex(line); at != nil {
 		from = max(0, at[0]-grepLineLen*utf8.UTFMax)
 	}
 	return string(line[from:min(len(line), from+rgColumns)])

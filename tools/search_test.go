@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -94,11 +95,22 @@ func TestGlob(t *testing.T) {
 	says(t, b.must("glob", args{"pattern": "many/*"}).Output, "(the newest 100 of 120;")
 }
 
-// searchers are the ways to search: our own, and ripgrep where it is installed.
-func searchers() map[string]searcher {
+// searchers are the ways to search: our own, ripgrep where it is installed, and grep that is made to print as ripgrep does, with lines of
+// binary files, which ripgrep leaves out only where it sees them in time.
+func searchers(t testing.TB) map[string]searcher {
 	m := map[string]searcher{"own": searchOurselves}
 	if rg, err := exec.LookPath("rg"); err == nil {
 		m["ripgrep"] = searchWith(rg)
+	}
+	if runtime.GOOS != "windows" {
+		m["as ripgrep"] = searchWith(program(t, `while [ "$1" != -- ]; do case $1 in
+	--regexp=*) p=$(printf %s "${1#*=}" | sed 's/(?-u:\(..\))/\1/g; s/:^/:^\\x{feff}?/g; s/\$)/\\r?$)/g') ;;
+	--max-count=*) n=${1#*=} ;;
+esac; shift; done
+shift
+echo 'binary file matches'
+exec grep -aHnZP -m "$n" -e "$p" -- "$@"
+`))
 	}
 	return m
 }
@@ -154,7 +166,7 @@ x.txt
 		{"around the match in a long line", grepInput{Pattern: `needle`, Include: "*.js"},
 			"long.js\n     1| …" + strings.Repeat("y", 100) + "needle" + strings.Repeat("z", 193) + "…\n\n(1 match in 1 file)\n"},
 	}
-	for name, find := range searchers() {
+	for name, find := range searchers(t) {
 		for _, tt := range tests {
 			t.Run(name+"/"+tt.name, func(t *testing.T) {
 				r, err := runGrepWith(t.Context(), b.Call, tt.in, find)
@@ -178,7 +190,7 @@ x.txt
 func TestGrepBesideSecrets(t *testing.T) {
 	b := newBench(t)
 	b.put("x/.ssh/config", "Host limit\n")
-	for name, find := range searchers() {
+	for name, find := range searchers(t) {
 		for _, path := range []string{"", "x", "x/.ssh"} {
 			r, err := runGrepWith(t.Context(), b.Call, grepInput{Pattern: "limit", Path: path}, find)
 			if err != nil {
@@ -198,7 +210,7 @@ func TestGrepLimit(t *testing.T) {
 	}
 	b.put("g.txt", strings.Repeat("hit\n", 500))
 	b.put("h.txt", strings.Repeat("hundred\n", 100))
-	for name, find := range searchers() {
+	for name, find := range searchers(t) {
 		t.Run(name, func(t *testing.T) {
 			for pattern, said := range map[string]string{"match": "the first 100 matches", "hit": "the first 100 matches", "hundred": "(100 matches in 1 file)"} {
 				r, err := runGrepWith(t.Context(), b.Call, grepInput{Pattern: pattern}, find)
@@ -242,7 +254,7 @@ func BenchmarkGrep(b *testing.B) {
 	for i := range 200 {
 		bn.put(fmt.Sprintf("d%d/f%d.go", i%10, i), strings.Repeat("an ordinary line of an ordinary file\n", 300)+"needle\n")
 	}
-	for name, find := range searchers() {
+	for name, find := range searchers(b) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := runGrepWith(b.Context(), bn.Call, grepInput{Pattern: "needl[e]"}, find); err != nil {

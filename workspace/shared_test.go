@@ -274,8 +274,10 @@ func TestSharedNote(t *testing.T) {
 			}
 		})
 	}
-	if rest, had := workspace.WithoutNotes("# A\n"); had || rest != "# A\n" {
-		t.Errorf("without notes: %q, %t", rest, had)
+	for text, want := range map[string]string{"# A\n": "# A\n", "## Notes\n- a\n## Notes\n- b\n": "## Notes\n- b\n"} {
+		if rest, had := workspace.WithoutNotes(text); had != (rest != text) || rest != want {
+			t.Errorf("%q without notes: %q, %t", text, rest, had)
+		}
 	}
 }
 

@@ -144,6 +144,8 @@ func TestFind(t *testing.T) {
 
 // A finder with nothing to look at, and a search that is given up.
 func TestFindNothing(t *testing.T) {
+	here := tmp(t, map[string]string{"repo/project/AGENTS.md": "x", "repo/project/CLAUDE.md": "x"}).Dir
+	t.Chdir(here) // the working directory stands in for no place that is not given
 	var none *Finder
 	for _, f := range []*Finder{none, New(Config{})} {
 		if found, err := f.Find(t.Context(), Want{Full: true}); err != nil || found.Prompt() != "" || len(found.Problems) > 0 {
@@ -162,6 +164,19 @@ func TestFindNothing(t *testing.T) {
 	}
 	if _, _, err := f.Skills(ctx, nil); !errors.Is(err, stop) {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// A person's place that does not lie at home goes by its whole path; without a home, `~` names nothing.
+func TestPlacesAwayFromHome(t *testing.T) {
+	cfg := tmp(t, map[string]string{"etc/AGENTS.md": "e", "repo/project/home.md": "p"})
+	cfg.OpenCode = filepath.Join(filepath.Dir(cfg.Home), "etc")
+	if got, want := find(t, cfg, Want{}).names(), filepath.ToSlash(cfg.OpenCode)+"/AGENTS.md=e"; got != want {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	f := find(t, Config{Dir: cfg.Dir, Entries: []string{"~/home.md"}}, Want{Full: true})
+	if f.names() != "" || len(f.Problems) != 1 || !strings.Contains(f.Problems[0], "there is no home directory") {
+		t.Errorf("found %q, problems %q", f.names(), f.Problems)
 	}
 }
 
@@ -345,8 +360,8 @@ func TestList(t *testing.T) {
 		all = append(all, Skill{Name: fmt.Sprintf("skill-%03d", i), Description: strings.Repeat("what it is for ", 60)})
 	}
 	got := List(all)
-	if len(got) > maxList+200*12 {
-		t.Errorf("the list has %d bytes", len(got))
+	if described, _, _ := strings.Cut(got, "- and "); len(described) > maxList {
+		t.Errorf("the list describes skills in %d bytes", len(described))
 	}
 	has(t, got, "- skill-000: what it is for", "…\n- skill-001: ", "- and skill-0", ", skill-199\n")
 }

@@ -224,6 +224,8 @@ func TestStructure(t *testing.T) {
 		"# Second",
 		"- verify: not the title's",
 		"- [ ] T4 x",
+		"- a bullet beside it",
+		"  - verify: of the bullet",
 	}, "\n"))
 	if diff := cmp.Diff([]string{"one", "two"}, d.Checks()); diff != "" {
 		t.Error(diff)
