@@ -66,39 +66,34 @@ func (s MissionStatus) Ended() bool { return s == MissionCompleted || s == Missi
 
 // Mission is one goal in one project directory, worked on until it is proven done.
 type Mission struct {
-	ID         string         `json:"id"`
-	Goal       string         `json:"goal"` // as typed by the person
-	Status     MissionStatus  `json:"status"`
-	Directory  string         `json:"directory"`            // absolute path of the project
-	Branch     string         `json:"branch,omitempty"`     // the branch that collects its work; empty when it works in place
-	Reason     string         `json:"reason,omitempty"`     // why it is paused, blocked, failed or cancelled
-	Level      int            `json:"level,omitempty"`      // 1, 2 or 3 as assessed or set; 0 if unknown
-	LevelFrom  string         `json:"level_from,omitempty"` // its source: LevelByPerson, LevelInferred or an agent's name
-	Options    MissionOptions `json:"options"`
-	Usage      Usage          `json:"usage"`
-	Session    string         `json:"session,omitempty"`   // the Commander's session
-	Rounds     int            `json:"rounds"`              // requests to models
-	ElapsedMS  int64          `json:"elapsed_ms"`          // working time until the newest answer, in milliseconds, without pauses
-	Runs       int            `json:"runs,omitempty"`      // how many hosts have worked on it
-	Todo       string         `json:"todo"`                // its plan, relative to the project
-	HadItems   bool           `json:"had_items"`           // its plan has had items: an empty one then proves nothing
-	OwnsTodo   bool           `json:"owns_todo,omitempty"` // the plan's file belongs to it: set before its first write, or when it adopts one
-	Adopted    []string       `json:"adopted,omitempty"`   // unaccepted verify lines of the adopted plan
-	PutAside   string         `json:"put_aside,omitempty"` // where an existing ownerless plan was moved, relative to the project
-	Accepted   bool           `json:"accepted"`            // the plan was accepted by a person
-	Approved   []string       `json:"approved,omitempty"`  // the verify lines accepted with the plan
-	Summary    string         `json:"summary,omitempty"`   // the Commander's last words to the person
-	Verified   int            `json:"verified"`            // items done with a passed check, at the end
-	Unverified int            `json:"unverified"`          // items done without such proof, at the end
-	Unproven   []string       `json:"unproven,omitempty"`  // done items whose check was not shown to be able to fail, at the end
-	Flaky      []string       `json:"flaky,omitempty"`     // done items whose check had another result when repeated, at the end
-	// Reviewed are the items verified by a passed review, at the end: the review by item.
-	Reviewed map[string]PassedBy `json:"reviewed,omitempty"`
-	Evidence Evidence            `json:"evidence,omitempty"` // its proof at its last stop; empty before, and in records of older versions
-	Check    string              `json:"check,omitempty"`    // the final check given by its own agent
-	Reopened int                 `json:"reopened"`           // how often a final check reopened items
-	Started  Time                `json:"started"`
-	Updated  Time                `json:"updated"`
+	ID        string         `json:"id"`
+	Goal      string         `json:"goal"` // as typed by the person
+	Status    MissionStatus  `json:"status"`
+	Directory string         `json:"directory"`            // absolute path of the project
+	Branch    string         `json:"branch,omitempty"`     // the branch that collects its work; empty when it works in place
+	Reason    string         `json:"reason,omitempty"`     // why it is paused, blocked, failed or cancelled
+	Level     int            `json:"level,omitempty"`      // 1, 2 or 3 as assessed or set; 0 if unknown
+	LevelFrom string         `json:"level_from,omitempty"` // its source: LevelByPerson, LevelInferred or an agent's name
+	Options   MissionOptions `json:"options"`
+	Usage     Usage          `json:"usage"`
+	Session   string         `json:"session,omitempty"`   // the Commander's session
+	Rounds    int            `json:"rounds"`              // requests to models
+	ElapsedMS int64          `json:"elapsed_ms"`          // working time until the newest answer, in milliseconds, without pauses
+	Runs      int            `json:"runs,omitempty"`      // how many hosts have worked on it
+	Todo      string         `json:"todo"`                // its plan, relative to the project
+	HadItems  bool           `json:"had_items"`           // its plan has had items: an empty one then proves nothing
+	OwnsTodo  bool           `json:"owns_todo,omitempty"` // the plan's file belongs to it: set before its first write, or when it adopts one
+	Adopted   []string       `json:"adopted,omitempty"`   // unaccepted verify lines of the adopted plan
+	PutAside  string         `json:"put_aside,omitempty"` // where an existing ownerless plan was moved, relative to the project
+	Accepted  bool           `json:"accepted"`            // the plan was accepted by a person
+	Approved  []string       `json:"approved,omitempty"`  // the verify lines accepted with the plan
+	Summary   string         `json:"summary,omitempty"`   // the Commander's last words to the person
+	Tally                    // as of its last stop
+	Evidence  Evidence       `json:"evidence,omitempty"` // its proof at its last stop; empty before, and in records of older versions
+	Check     string         `json:"check,omitempty"`    // the final check given by its own agent
+	Reopened  int            `json:"reopened"`           // how often a final check reopened items
+	Started   Time           `json:"started"`
+	Updated   Time           `json:"updated"`
 
 	Isolation string    `json:"isolation,omitempty"` // worktree or shared; empty before its first run
 	Base      *Base     `json:"base,omitempty"`      // the base of its work; nil without git
@@ -199,11 +194,22 @@ type Reverted struct {
 	Back    bool     `json:"back,omitempty"`    // it was redone, but the plan and the notes do not reflect that yet
 }
 
+// Tally counts the done items of a plan with and without proof, and names those that a person should know about.
+type Tally struct {
+	Verified   int      `json:"verified"` // done items with a passed check or review
+	Unverified int      `json:"unverified"`
+	Unproven   []string `json:"unproven,omitempty"` // done items without evidence that their check can fail
+	Flaky      []string `json:"flaky,omitempty"`    // done items whose check ended differently when run again
+	// Reviewed are the items that count as verified because of a passed review, with that review. Items of Unproven and Flaky that are
+	// not in it count as unverified.
+	Reviewed       map[string]PassedBy `json:"reviewed,omitempty"`
+	CancelledItems []string            `json:"cancelled_items,omitempty"`
+}
+
 // Stands copies a mission's status and the figures of its end from another record.
 func (m *Mission) Stands(as Mission) {
 	m.Status, m.Reason, m.Summary, m.Reopened = as.Status, as.Reason, as.Summary, as.Reopened
-	m.Verified, m.Unverified, m.Unproven, m.Flaky, m.Reviewed = as.Verified, as.Unverified, as.Unproven, as.Flaky, as.Reviewed
-	m.Evidence, m.Check = as.Evidence, as.Check
+	m.Tally, m.Evidence, m.Check = as.Tally, as.Evidence, as.Check
 }
 
 // Sources of a mission's level other than an agent.

@@ -74,19 +74,13 @@ type MissionEnd struct {
 	Unpriced   bool             `json:"unpriced,omitempty"`
 	DurationMS int64            `json:"duration_ms"` // without the time paused
 	Tasks      map[string]int   `json:"tasks"`       // by status, or "continued": blocked or failed, and continued by another
-	Verified   int              `json:"verified"`    // items with a receipt for the finished work
-	Unverified int              `json:"unverified"`
-	Unproven   []string         `json:"unproven,omitempty"` // done items without evidence that their check can fail
-	Flaky      []string         `json:"flaky,omitempty"`    // done items whose check ended differently when run again
-	// Reviewed are the items that count as verified because of a passed review, with that review. Items of Unproven and Flaky that are
-	// not in it count as unverified.
-	Reviewed map[string]centurion.PassedBy `json:"reviewed,omitempty"`
-	Evidence centurion.Evidence            `json:"evidence,omitempty"`
-	Branch   string                        `json:"branch,omitempty"`  // with the work; "" with shared isolation
-	Merged   bool                          `json:"merged,omitempty"`  // some of the work is on the user's branch
-	Profile  string                        `json:"profile,omitempty"` // who worked on it: mission or assistant; "" is mission
-	Reason   string                        `json:"reason,omitempty"`
-	Summary  string                        `json:"summary,omitempty"` // the Commander's last words
+	centurion.Tally
+	Evidence centurion.Evidence `json:"evidence,omitempty"`
+	Branch   string             `json:"branch,omitempty"`  // with the work; "" with shared isolation
+	Merged   bool               `json:"merged,omitempty"`  // some of the work is on the user's branch
+	Profile  string             `json:"profile,omitempty"` // who worked on it: mission or assistant; "" is mission
+	Reason   string             `json:"reason,omitempty"`
+	Summary  string             `json:"summary,omitempty"` // the Commander's last words
 }
 
 // TodoCounts is the data of todo.updated: how many items are in each state.

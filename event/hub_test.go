@@ -171,7 +171,7 @@ func TestData(t *testing.T) {
 		{TodoCounts{Open: 1, Done: 2}, `{"open":1,"running":0,"done":2,"cancelled":0,"blocked":0}`},
 		{DeltaData{Gap: true}, `{"gap":true}`},
 		{ToolData{Tool: "bash", Call: "c1"}, `{"tool":"bash","call":"c1"}`},
-		{MissionEnd{Tasks: map[string]int{"completed": 2}, DurationMS: 5, Verified: 1, Cost: 0.5},
+		{MissionEnd{Tasks: map[string]int{"completed": 2}, DurationMS: 5, Tally: centurion.Tally{Verified: 1}, Cost: 0.5},
 			`{"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"cost":0.5,"duration_ms":5,"tasks":{"completed":2},"verified":1,"unverified":0}`},
 		{math.NaN(), `{"error":"json: unsupported value: NaN"}`},
 		{panics{}, `{"error":"the data of this event could not be written"}`},

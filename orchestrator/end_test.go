@@ -306,6 +306,7 @@ func TestTaskIsCancelled(t *testing.T) {
 		has(t, said[0], "is cancelled")
 		equal(t, "told", r.count(m.ID, centurion.EventTaskCancelled), 1)
 		has(t, r.read(todoMD), "- [-] T1", "- [x] T2")
+		equal(t, "cancelled items", fmt.Sprint(m.CancelledItems), "[T1]")
 		if len(said) > 1 && !strings.Contains(said[1], "is cancelled") {
 			t.Errorf("cancelled again: %s", said[1])
 		}

@@ -191,6 +191,8 @@ func TestRemarks(t *testing.T) {
 		"a filter": {"", "- verify: `go vet ./...; go test ./...`\n- [ ] T6 Six\n  - verify: `go test -v ./... | grep -q PASS`\n  - verify: `go test -run TestSix ./...`\n", []string{
 			"T6's check `go test -v ./... | grep -q PASS` may hide a failure: it ends in the filter `grep -q PASS`, and what that finds decides.",
 			"The mission's check `go vet ./...; go test ./...` may hide a failure: behind `;` only the last command decides, and `go vet ./...` may fail unseen.", plan.LetDecide}},
+		"cancelled": {"- [-] T5 Five\n- [ ] T6 Six\n  - verify: `x`\n", "- [-] T5 Five\n- [-] T6 Six\n  - verify: `x`\n- [-] T7 Look @reviewer\n", []string{
+			"T6 is cancelled, and the end of the mission will say so. If the goal asks for it, open it again instead and find another way."}},
 		"reviewed":          {"", "- [ ] T6 Six\n- [ ] T7 Look @reviewer\n  - after: T6\n", nil},
 		"reviewed with all": {"", "- [ ] T6 Six\n- [ ] T7 Look @reviewer\n", nil},
 	} {

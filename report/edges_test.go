@@ -296,7 +296,7 @@ func TestWhoChangedACheck(t *testing.T) {
 // The first lines name a dozen agents, and say that nothing was verified.
 func TestFirstLines(t *testing.T) {
 	t.Parallel()
-	r := &Report{Counts: Counts{Items: 2, Unproven: 2}, Mission: centurion.Mission{Unverified: 2}}
+	r := &Report{Counts: Counts{Items: 2, Unproven: 2}, Mission: centurion.Mission{Tally: centurion.Tally{Unverified: 2}}}
 	if got := r.proofs(); !strings.Contains(got, ", 0 verified") {
 		t.Error(got)
 	}

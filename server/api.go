@@ -96,20 +96,16 @@ type Mission struct {
 	Model     string                  `json:"model,omitempty"`
 	Tasks     map[string]int          `json:"tasks"`
 	centurion.Usage
-	MaxCost    float64                       `json:"max_cost,omitempty"`
-	Rounds     int                           `json:"rounds"`
-	DurationMS int64                         `json:"duration_ms"`
-	Verified   int                           `json:"verified"`
-	Unverified int                           `json:"unverified"`
-	Unproven   []string                      `json:"unproven,omitempty"`
-	Flaky      []string                      `json:"flaky,omitempty"`
-	Evidence   centurion.Evidence            `json:"evidence,omitempty"` // its proof at its last stop
-	Reviewed   map[string]centurion.PassedBy `json:"reviewed,omitempty"` // items passed by a review: the review by item
-	Asks       int                           `json:"asks,omitempty"`     // open asks
-	Reason     string                        `json:"reason,omitempty"`
-	Summary    string                        `json:"summary,omitempty"`
-	Started    centurion.Time                `json:"started"`
-	Updated    centurion.Time                `json:"updated"`
+	MaxCost    float64 `json:"max_cost,omitempty"`
+	Rounds     int     `json:"rounds"`
+	DurationMS int64   `json:"duration_ms"`
+	centurion.Tally
+	Evidence centurion.Evidence `json:"evidence,omitempty"` // its proof at its last stop
+	Asks     int                `json:"asks,omitempty"`     // open asks
+	Reason   string             `json:"reason,omitempty"`
+	Summary  string             `json:"summary,omitempty"`
+	Started  centurion.Time     `json:"started"`
+	Updated  centurion.Time     `json:"updated"`
 
 	ToolCalls int                `json:"tool_calls"`
 	Reserved  centurion.Reserved `json:"reserved,omitzero"` // the reservations as of the newest answer

@@ -146,7 +146,7 @@ func (s *stage) checked() *stage {
 func (s *stage) end() *stage {
 	return s.wait(8*time.Second).at(centurion.EventMissionCompleted, "ses_0", "", event.MissionEnd{
 		Tokens: centurion.Tokens{Input: 16000, Output: 3000, Reasoning: 500, Cache: centurion.CacheUsage{Read: 9000}},
-		Cost:   0.0521, DurationMS: 42_345, Tasks: map[string]int{"completed": 5, "cancelled": 2}, Verified: 4, Unverified: 1})
+		Cost:   0.0521, DurationMS: 42_345, Tasks: map[string]int{"completed": 5, "cancelled": 2}, Tally: centurion.Tally{Verified: 4, Unverified: 1}})
 }
 
 // board applies everything so far.

@@ -185,10 +185,10 @@ func proofText(b *Board, e *view.Fact) string {
 		}
 		return ""
 	}
-	return provenWords(e)
+	return provenWords(e.Tally)
 }
 
-func provenWords(e *view.Fact) string {
+func provenWords(e centurion.Tally) string {
 	words := []string{fmt.Sprintf("%d verified", e.Verified)}
 	alone := len(e.Reviewed) // without those below, whose check is in doubt
 	for id := range e.Reviewed {
@@ -205,10 +205,10 @@ func provenWords(e *view.Fact) string {
 	for _, doubt := range []struct {
 		name  string
 		items []string
-	}{{"unproven", e.Unproven}, {"flaky", e.Flaky}} {
+	}{{"unproven", e.Unproven}, {"flaky", e.Flaky}, {"cancelled", e.CancelledItems}} {
 		told := text.Each(doubt.items, func(id string) string {
 			by := e.Reviewed[id].String()
-			return id + text.When(by != "", " (reviewed by agent "+text.Clean(by)+")")
+			return text.Clean(id) + text.When(by != "", " (reviewed by agent "+text.Clean(by)+")")
 		})
 		if len(told) > 0 {
 			words = append(words, doubt.name+": "+strings.Join(told, " "))

@@ -335,9 +335,8 @@ func (p *page) mission(m *centurion.Mission, o ShowOptions) {
 	}
 	p.field("run", text.Dots(level, text.Span(text.Millis(m.ElapsedMS)), centurion.Count(m.Rounds, "round")))
 	p.field("usage", text.Dots(tokenText(m.Usage), text.Cost(m.Usage)))
-	if m.Verified+m.Unverified > 0 {
-		p.field("items", provenWords(&view.Fact{Verified: m.Verified, Unverified: m.Unverified, Unproven: text.CleanLines(strings.Join(m.Unproven, "\n")),
-			Flaky: text.CleanLines(strings.Join(m.Flaky, "\n")), Reviewed: m.Reviewed}))
+	if m.Verified+m.Unverified+len(m.CancelledItems) > 0 {
+		p.field("items", provenWords(m.Tally))
 	}
 	if m.Status == centurion.MissionCompleted {
 		p.field("evidence", m.Evidence.Words())

@@ -115,7 +115,6 @@ func (b *Board) end(e centurion.Event, p Fact) {
 	if p.Usage == (centurion.Usage{}) {
 		p.Usage = b.counted
 	}
-	p.Unproven, p.Flaky = text.CleanLines(strings.Join(p.Unproven, "\n")), text.CleanLines(strings.Join(p.Flaky, "\n"))
 	p.Reason, p.Summary = b.Reason, strings.Join(text.CleanLines(p.Summary), "\n")
 	b.End = &p
 }

@@ -34,16 +34,12 @@ type Fact struct {
 	Max       float64         `json:"max"`
 
 	// The end of a mission.
-	DurationMS int64                         `json:"duration_ms"`
-	Tasks      map[string]int                `json:"tasks"`
-	Verified   int                           `json:"verified"`
-	Unverified int                           `json:"unverified"`
-	Unproven   []string                      `json:"unproven"`
-	Flaky      []string                      `json:"flaky"`
-	Reviewed   map[string]centurion.PassedBy `json:"reviewed"`
-	Evidence   centurion.Evidence            `json:"evidence"`
-	Profile    string                        `json:"profile"`
-	Summary    string                        `json:"summary"`
+	DurationMS int64          `json:"duration_ms"`
+	Tasks      map[string]int `json:"tasks"`
+	centurion.Tally
+	Evidence centurion.Evidence `json:"evidence"`
+	Profile  string             `json:"profile"`
+	Summary  string             `json:"summary"`
 
 	// The todo list and the plan.
 	Open      int              `json:"open"`

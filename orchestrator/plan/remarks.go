@@ -23,7 +23,7 @@ func (m *Plan) Remarks(before, after View) []string {
 	if len(out) > 0 {
 		out = append(out, tools.Overlaps(m.iso.Isolated()))
 	}
-	for _, of := range []func(View) []string{View.unreviewable, View.alwaysGreen} {
+	for _, of := range []func(View) []string{View.unreviewable, View.alwaysGreen, View.cancelled} {
 		out = append(out, FirstOf(of(after), of(before))...)
 	}
 	if muffled := FirstOf(after.muffled(), before.muffled()); len(muffled) > 0 {
@@ -84,6 +84,16 @@ func (p View) unreviewable() (out []string) {
 		if len(it.Verify) == 0 && !p.IsReview(it.ID) && p.ReviewItem(it.ID) == it.ID {
 			out = append(out, fmt.Sprintf("%s has no verify command: a review has to pass before the end. "+
 				"Give it one, or plan a review: an item @reviewer with after: %s.", it.ID, it.ID))
+		}
+	}
+	return out
+}
+
+// cancelled warns about items that will not be done.
+func (p View) cancelled() (out []string) {
+	for _, it := range p.Items() {
+		if !it.Group && !p.IsReview(it.ID) && p.Doc.Status(it.ID) == todo.Cancelled {
+			out = append(out, fmt.Sprintf("%s is cancelled, and the end of the mission will say so. If the goal asks for it, open it again instead and find another way.", it.ID))
 		}
 	}
 	return out

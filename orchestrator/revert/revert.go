@@ -33,8 +33,8 @@ func New(st *store.Store, ws *workspace.Workspace) *Desk { return &Desk{store: s
 type Reversal struct {
 	centurion.Reverted
 	mission string
-	plan    string       // path of the mission's plan
-	tally   review.Tally // of the items that stay done
+	plan    string          // path of the mission's plan
+	tally   centurion.Tally // of the items that stay done
 	pauses  bool
 }
 
@@ -110,7 +110,7 @@ func (r *Reversal) Record(tx *store.Tx) error {
 	entry.Word, entry.Marked, entry.Back = d.ID, false, false
 	record := func(m *centurion.Mission) {
 		m.Reverted = append(slices.Clone(m.Reverted), entry)
-		r.tally.Put(m)
+		m.Tally = r.tally
 	}
 	if !r.pauses {
 		record(&m)
@@ -233,7 +233,7 @@ func (d *Desk) Settle(ctx context.Context, mission string) (opened, closed []str
 }
 
 // recount counts the done items after a redo; nil if nothing was redone.
-func (d *Desk) recount(ctx context.Context, m centurion.Mission, p plan.View) (*review.Tally, error) {
+func (d *Desk) recount(ctx context.Context, m centurion.Mission, p plan.View) (*centurion.Tally, error) {
 	if !slices.ContainsFunc(m.Reverted, func(r centurion.Reverted) bool { return r.Back }) || p.Doc == nil {
 		return nil, nil
 	}
@@ -291,7 +291,7 @@ func (d *Desk) remark(ctx context.Context, path string, open, done []string) (op
 
 // settled records that the plan and the notes reflect the undos and redos. Once everything is redone, the mission has its status from
 // before the first undo.
-func settled(tx *store.Tx, was centurion.Mission, p plan.View, recount *review.Tally) error {
+func settled(tx *store.Tx, was centurion.Mission, p plan.View, recount *centurion.Tally) error {
 	m, err := tx.Mission(was.ID)
 	if err != nil {
 		return err
@@ -333,7 +333,7 @@ func settled(tx *store.Tx, was centurion.Mission, p plan.View, recount *review.T
 	}
 	back := m.Was
 	if m.Reverted = left; recount != nil {
-		recount.Put(&m)
+		m.Tally = *recount
 	}
 	if err := putReverted(tx, m); err != nil {
 		return err

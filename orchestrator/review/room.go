@@ -77,7 +77,7 @@ func (j *Judge) Count(ctx context.Context, p plan.View) error {
 		return err
 	}
 	counted := v.Count(ctx, j.st.Store)
-	_, err = j.st.Record(ctx, counted.Put)
+	_, err = j.st.Record(ctx, func(rec *centurion.Mission) { rec.Tally = counted })
 	return err
 }
 

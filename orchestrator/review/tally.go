@@ -5,39 +5,33 @@ import (
 
 	"centurion"
 	"centurion/store"
+	"centurion/workspace/todo"
 )
 
-// Tally counts the done items with and without proof or review, and lists those in doubt and the reviews that passed them.
-type Tally struct {
-	verified, unverified int
-	unproven, flaky      []string
-	reviewed             map[string]centurion.PassedBy
-}
-
 // Count counts the done items. A review is named by its session's address, if the session is still stored.
-func (v View) Count(ctx context.Context, st *store.Store) Tally {
-	c := Tally{reviewed: map[string]centurion.PassedBy{}}
+func (v View) Count(ctx context.Context, st *store.Store) centurion.Tally {
+	c := centurion.Tally{Reviewed: map[string]centurion.PassedBy{}}
 	for _, w := range v.Proofs() {
 		if w.Reviewed {
 			rec, _ := st.Session(ctx, w.By.Session)
-			c.reviewed[w.Item.ID] = centurion.PassedBy{Task: w.By.ID, Item: w.By.Item, Address: rec.Metadata.Address}
+			c.Reviewed[w.Item.ID] = centurion.PassedBy{Task: w.By.ID, Item: w.By.Item, Address: rec.Metadata.Address}
 		}
 		if w.Verified() {
-			c.verified++
+			c.Verified++
 		} else {
-			c.unverified++
+			c.Unverified++
 		}
 		switch w.Proof {
 		case centurion.ProofUnproven:
-			c.unproven = append(c.unproven, w.Item.ID)
+			c.Unproven = append(c.Unproven, w.Item.ID)
 		case centurion.ProofFlaky:
-			c.flaky = append(c.flaky, w.Item.ID)
+			c.Flaky = append(c.Flaky, w.Item.ID)
+		}
+	}
+	for _, it := range v.Plan.Items() {
+		if !it.Group && v.Plan.Doc.Status(it.ID) == todo.Cancelled {
+			c.CancelledItems = append(c.CancelledItems, it.ID)
 		}
 	}
 	return c
-}
-
-// Put stores the counts in a mission.
-func (c Tally) Put(m *centurion.Mission) {
-	m.Verified, m.Unverified, m.Unproven, m.Flaky, m.Reviewed = c.verified, c.unverified, c.unproven, c.flaky, c.reviewed
 }

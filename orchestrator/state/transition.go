@@ -11,8 +11,7 @@ import (
 
 // proofFacts copies the proof of the items into the event of a mission's end.
 func proofFacts(m centurion.Mission, d *event.MissionEnd) {
-	d.Verified, d.Unverified, d.Unproven, d.Flaky, d.Reviewed = m.Verified, m.Unverified, m.Unproven, m.Flaky, m.Reviewed
-	d.Evidence = cmp.Or(m.Evidence, centurion.EvidenceNone)
+	d.Tally, d.Evidence = m.Tally, cmp.Or(m.Evidence, centurion.EvidenceNone)
 }
 
 // MoveMission is the only way to change a mission's status: it writes the new row and its event together. change, if not nil, is
