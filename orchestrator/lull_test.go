@@ -131,8 +131,9 @@ func TestPollSurvivesHost(t *testing.T) {
 func TestListIsNotPolled(t *testing.T) {
 	list := do(call("list_tasks", args{}))
 	bubble(t, map[string]script{
-		"commander": steps(do(plans("- [ ] T1 One")), do(work("T1", "first"), call("ls", args{})), list, list, say("seen")),
-		"worker":    busy(3, "made"),
+		"commander": steps(do(plans("- [ ] T1 One")), do(work("T1", "first"), call("ls", args{})),
+			do(call("bash", args{"command": "sleep 1s"})), list, list, say("seen")), // by then it is certainly running
+		"worker": busy(3, "made"),
 	}, func(r *rig) {
 		m := r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionCompleted, "")
