@@ -62,3 +62,17 @@ func TestHubHandsOnAsItIs(t *testing.T) {
 		}
 	}
 }
+
+// A file that was renamed is told under both its names and counted once, and a plan has as many items as are not cancelled.
+func TestCounts(t *testing.T) {
+	renamed, plain := centurion.FileChange{Path: "b", Old: "a"}, centurion.FileChange{Path: "c"}
+	if d := (MergeData{Commit: "1"}).WithFiles([]centurion.FileChange{renamed, plain}); d.Changed != 2 || len(d.Files) != 3 || d.Commit != "1" {
+		t.Errorf("with a renamed file: %+v", d)
+	}
+	if d := (MergeData{Changed: 9}).WithFiles([]centurion.FileChange{plain}); d.Changed != 0 || len(d.Files) != 1 {
+		t.Errorf("without one: %+v", d)
+	}
+	if n := (TodoCounts{Open: 1, Running: 2, Done: 4, Cancelled: 8, Blocked: 16}).Total(); n != 23 {
+		t.Errorf("%d items", n)
+	}
+}

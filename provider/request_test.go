@@ -191,6 +191,7 @@ func TestRefusals(t *testing.T) {
 		{"flagged", 403, nil, `{"error":{"message":"Your input was flagged by moderation"}}`, centurion.KindRefusal, nil},
 		{"content policy", 400, nil, `{"error":{"message":"filtered","code":"content_filter"}}`, centurion.KindRefusal, nil},
 		{"unknown model", 404, nil, `{"error":{"message":"The model gpt-9 does not exist","code":"model_not_found"}}`, centurion.KindModelNotFound, []string{"gpt-9"}},
+		{"unknown model, with a list around it", 404, nil, `{"error":{"message":"no such model"},"available_models":["a","b"]}`, centurion.KindModelNotFound, []string{"no such model", "it offers a, b"}},
 		{"unknown model, with a list", 404, nil, `{"error":"model 'x' not found","available_models":["a","b"]}`, centurion.KindModelNotFound, []string{"model 'x' not found", "a, b"}},
 		{"unknown model, 400", 400, nil, `{"error":{"message":"foo is not a valid model ID","code":400}}`, centurion.KindModelNotFound, nil},
 		{"wrong path", 404, nil, "<html>404 page not found</html>", centurion.KindConfig, []string{"page not found"}},

@@ -311,6 +311,9 @@ func TestFirstLines(t *testing.T) {
 			t.Errorf("%s has the colour %d", l, role)
 		}
 	}
+	if got := fmt.Sprint(rolesOf([]Lane{{Agent: "a"}, {Agent: "worker"}, {Agent: "a"}, {Agent: "b"}})); got != "map[a:4 b:5 worker:2]" {
+		t.Errorf("an agent of two lanes takes two colours: %s", got)
+	}
 }
 
 // What is said once more is told once, as it ended last; what an agent read is not read by another message of the same words; the sum has
@@ -378,6 +381,16 @@ func TestLanesBetween(t *testing.T) {
 	}
 	if got.Lanes[1].End != "" {
 		t.Errorf("it goes on, and it is said that it ended: %s", got.Lanes[1].End)
+	}
+	// The host dies while a check runs: the check begins anew, and its end is the end of the only one.
+	got = Lanes(Data{Mission: centurion.Mission{Session: "root", Status: centurion.MissionRunning}, Now: at(30), Events: []centurion.Event{
+		fact(0, centurion.EventMissionStarted, "", "root", event.MissionData{Agent: "commander"}),
+		fact(5, centurion.EventVerifyStarted, "", "root", event.VerifyData{}),
+		fact(10, centurion.EventMissionResumed, "", "root", event.MissionData{}),
+		fact(12, centurion.EventVerifyStarted, "", "root", event.VerifyData{}),
+		fact(15, centurion.EventVerifyPassed, "", "root", event.VerifyData{})}})
+	if all := told(got); !slices.Equal(all, []string{"commander: work 0-5 work 10-12 verify 12-15 wait 15-30", "restart 5-10"}) {
+		t.Errorf("after a restart: %q", all)
 	}
 }
 

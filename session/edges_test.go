@@ -279,3 +279,14 @@ func TestCompactionsInARowAfterARestart(t *testing.T) {
 		r.say("Go on.")
 	}
 }
+
+// What is too long for the window after it was shortened is not sent.
+func TestCompactionLeavesTooMuch(t *testing.T) {
+	model := &answerer{}
+	r := rigOf(t, model, rounds(30, 2000))
+	r.cfg.Window, r.cfg.Asked = 100, func() bool { return true }
+	r.reopen()
+	if r.fails(centurion.KindOverflow); len(model.asked) != 0 || len(r.compactions()) != 1 {
+		t.Errorf("%d requests, shortened %d times", len(model.asked), len(r.compactions()))
+	}
+}

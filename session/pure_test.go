@@ -104,6 +104,26 @@ func TestClipMiddle(t *testing.T) {
 }
 
 // Without a model the host's own record says what was done and what failed, which files were changed, who said what, and what the summary
+// A result that is sent shortened keeps what else is known of its call, and the stored call stays whole.
+func TestClippedResults(t *testing.T) {
+	t.Parallel()
+	for name, meta := range map[string]map[string]any{"nothing": nil, "a title": {"title": "go test"}} {
+		st := &centurion.ToolState{Status: centurion.ToolCompleted, Input: json.RawMessage(`{}`), Output: strings.Repeat("x", 5000), Metadata: meta}
+		history := []centurion.Message{{Role: centurion.RoleAssistant, Parts: []centurion.Part{{ID: "p", Type: centurion.PartTool, Tool: "bash", State: st}}}}
+		cut, changed := clipResults(history, 1000)
+		if len(changed) != 1 || len(resultOf(cut[0].Parts[0].State)) > 1100 || cut[0].Parts[0].State.Metadata["title"] != meta["title"] {
+			t.Errorf("%s: %d changed, %+v", name, len(changed), cut[0].Parts[0].State.Metadata)
+		}
+		if history[0].Parts[0].State != st || len(resultOf(st)) != 5000 || len(st.Metadata) != len(meta) {
+			t.Errorf("%s: the stored call is cut, too", name)
+		}
+	}
+	open := centurion.Message{Finish: centurion.FinishToolCalls, Parts: []centurion.Part{{Type: centurion.PartTool, State: &centurion.ToolState{Status: centurion.ToolCompleted, Input: json.RawMessage(`{"half`), Output: "out"}}}}
+	if n := weight(&open); n != 0 {
+		t.Errorf("a call that is not sent counts %d bytes", n)
+	}
+}
+
 // before it knew.
 func TestRecordOf(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,8 @@ func TestShort(t *testing.T) {
 	said := func(n int) centurion.Message {
 		return centurion.Message{Role: centurion.RoleUser, Parts: []centurion.Part{{Type: centurion.PartText, Text: strings.Repeat("a", n)}}}
 	}
+	summed := []centurion.Message{said(10), said(10), {Role: centurion.RoleAssistant, Summary: true, Parts: []centurion.Part{{Type: centurion.PartText, Text: strings.Repeat("s", 5000)}}}}
+	summed[1].Parts = append(summed[1].Parts, centurion.Part{Type: centurion.PartCompaction, Compaction: &centurion.Compaction{}})
 	for name, tt := range map[string]struct {
 		history []centurion.Message
 		short   bool
@@ -21,6 +23,8 @@ func TestShort(t *testing.T) {
 		"a long goal":               {[]centurion.Message{said(50_000)}, true},
 		"a long first answer":       {[]centurion.Message{said(10), said(50_000)}, true},
 		"a few words":               {[]centurion.Message{said(10), said(200), said(300), said(50_000)}, true},
+		"a long summary":            {append(summed, said(10)), true},
+		"something after a summary": {append(summed, said(2_000), said(10)), false},
 		"something before the last": {[]centurion.Message{said(10), said(2_000), said(10)}, false},
 	} {
 		if got := Short(tt.history); got != tt.short {
