@@ -192,6 +192,12 @@ func TestTone(t *testing.T) {
 	if got := r.proofs(); got != "The plan had no items: there was nothing to verify." {
 		t.Error(got)
 	}
+	r.Mission.ElapsedMS = 100_000
+	for wall, told := range map[int64]bool{160_000: false, 161_000: true} { // less than a minute beside the work is not told
+		if r.WallMS = wall; strings.Contains(r.headline(), " by the clock") != told {
+			t.Errorf("%d ms by the clock: %s", wall, r.headline())
+		}
+	}
 	r.Counts = Counts{Items: 2, Done: 1}
 	if got := r.headline(); !strings.Contains(got, "1 of 2 items done") {
 		t.Error(got)

@@ -219,11 +219,14 @@ func TestEndTurn(t *testing.T) {
 }
 
 func TestConsume(t *testing.T) {
-	r := newRig(t, inOrder(call("get", "get")), tool{name: "get", run: func(_ context.Context, c *tools.Call, _ json.RawMessage) (tools.Result, error) {
+	r := newRig(t, inOrder(call("get", "get"), call("none")), tool{name: "none"}, tool{name: "get", run: func(_ context.Context, c *tools.Call, _ json.RawMessage) (tools.Result, error) {
 		return tools.Result{Output: "r", Consumes: []string{"task of " + c.ID}, Files: []string{"a.txt"}}, nil
 	}})
 	var changed []string
 	r.cfg.Changed = func(_ *store.Tx, files []string) error {
+		if len(files) == 0 {
+			t.Error("calls that changed nothing are told as changes")
+		}
 		changed = append(changed, files...)
 		return nil
 	}
