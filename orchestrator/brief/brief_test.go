@@ -11,6 +11,7 @@ import (
 	"centurion/orchestrator/claims"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/review"
+	"centurion/orchestrator/state"
 	"centurion/workspace/todo"
 )
 
@@ -230,6 +231,41 @@ func TestReviewSeesWorkGoneOnWith(t *testing.T) {
 		{ID: "3", Resumes: "1", Landed: []centurion.Landed{{Before: "c", Commit: "d"}}}, {ID: "4", Resumes: "3", Landed: []centurion.Landed{{Before: "d", Commit: "e"}}}}
 	got := landedFor(map[string]bool{"T1": true}, tasks)
 	equal(t, "stretches", fmt.Sprint(got), "[{item T1 a b} {item T1, continued by 3 c d} {item T1, continued by 4 d e}]")
+}
+
+// Who does an item again is told what the reviews since then have found, and what those before it handed over; a reviewer is told neither.
+func TestItemOfABrief(t *testing.T) {
+	t.Parallel()
+	doc, err := todo.Parse([]byte("# P\n- [x] T1 One\n- [ ] T2 Two\n  - after: T1\n  - files: a.go\n  - verify: `go test`\n  - note: mind the gap\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(minute int) centurion.Time {
+		return centurion.Time{Time: time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)}
+	}
+	judged := func(id string, minute int, result string) centurion.Task {
+		return centurion.Task{ID: id, Item: "T2", Reviews: true, Agent: "reviewer", Status: centurion.TaskCompleted, Reason: state.FoundFaults, Result: result, Ended: at(minute)}
+	}
+	tasks := []centurion.Task{{ID: "1", Item: "T1", Agent: "worker", Status: centurion.TaskCompleted, Title: "One", Result: "one is there", Files: []string{"b.go"}, Ended: at(1)},
+		judged("2", 2, "FAIL: old"), {ID: "3", Item: "T2", Agent: "worker", Status: centurion.TaskCompleted, Ended: at(3)}, judged("4", 4, "FAIL: new")}
+	view := review.View{Plan: plan.View{Doc: doc}, Tasks: tasks}
+	item := "\n# Item T2 of the plan: Two\n- files: a.go\n- acceptance command, "
+	for name, test := range map[string]struct {
+		task  centurion.Task
+		since time.Time
+		want  string
+	}{
+		"again": {centurion.Task{ID: "5", Item: "T2", Agent: "worker"}, time.Time{}, item + "run by the host when you end: `go test`\n- note: mind the gap\n" +
+			"\nWhat the review of T2 found:\nFAIL: new\n\n# Handed over by what came before\n- T1 One: one is there\n  files changed: b.go\n"},
+		"gone on":    {centurion.Task{ID: "5", Item: "T2", Agent: "worker"}, at(2).Time, ""},
+		"a review":   {centurion.Task{ID: "5", Item: "T2", Agent: "reviewer", Reviews: true}, time.Time{}, item + "which the host has run: `go test`\n- note: mind the gap\n"},
+		"no item":    {centurion.Task{ID: "5", Agent: "worker"}, time.Time{}, ""},
+		"it is gone": {centurion.Task{ID: "5", Item: "T9", Agent: "worker"}, time.Time{}, ""},
+	} {
+		var b strings.Builder
+		itemBrief(&b, view, test.task, test.since)
+		equal(t, name, b.String(), test.want)
+	}
 }
 
 func has(t testing.TB, text string, parts ...string) {

@@ -1,0 +1,65 @@
+package approval
+
+import (
+	"path/filepath"
+	"testing"
+
+	"centurion"
+	"centurion/store"
+)
+
+// A question of a stopped mission is answered with a text or the number of a choice, once; anything else is refused and leaves it open.
+func TestAnswerWithoutAHost(t *testing.T) {
+	t.Parallel()
+	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	asks := []store.Ask{
+		{ID: "que_1", Type: store.AskQuestion, Mission: "msn_1", Session: "ses_1", Call: "c1", Options: []string{"red", "blue"}},
+		{ID: "que_2", Type: store.AskQuestion, Mission: "msn_1", Session: "ses_1"}, // no call waits for it
+		{ID: "per_1", Type: store.AskPermission, Mission: "msn_1", Session: "ses_1", Call: "c2"},
+	}
+	err = st.Update(t.Context(), func(tx *store.Tx) error {
+		if err := tx.PutMission(&centurion.Mission{ID: "msn_1", Status: centurion.MissionPaused}); err != nil {
+			return err
+		}
+		for _, a := range asks {
+			if err := tx.PutAsk(&a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		ask, answer string
+		kind        centurion.Kind
+		stands      string
+	}{
+		{"que_1", " ", centurion.KindUsage, ""},
+		{"que_2", "", centurion.KindUsage, ""},
+		{"que_1", "2", "", "blue"},
+		{"que_1", "red", centurion.KindNotFound, "blue"},
+		{"que_2", "red", centurion.KindConflict, ""},
+		{"per_1", "once", centurion.KindConflict, ""},
+		{"que_9", "red", centurion.KindNotFound, ""},
+	} {
+		err := Answer(t.Context(), st, test.ask, test.answer, func(string) *Approvals { return nil })
+		if centurion.KindOf(err) != test.kind {
+			t.Errorf("%s to %s: %v", test.answer, test.ask, err)
+		}
+		all, err := st.Asks(t.Context(), "", false)
+		for _, a := range all {
+			if a.ID == test.ask && (a.Answer != test.stands || a.Answered.IsZero() != (test.stands == "")) {
+				t.Errorf("%s stands as %q", a.ID, a.Answer)
+			}
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
