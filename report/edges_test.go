@@ -27,6 +27,7 @@ func TestCheckOf(t *testing.T) {
 		"proven, then red":           {[]centurion.Receipt{r("a", 1, true, false, centurion.ProofProven), r("b", 2, false, false, "")}, "b", "", Failed},
 		"one on the finished work":   {[]centurion.Receipt{r("a", 1, true, true, "")}, "a", "", Passed},
 		"another on finished work":   {[]centurion.Receipt{r("a", 1, true, false, centurion.ProofProven), r("b", 2, true, true, "")}, "a", "b", Proven},
+		"a grade of a later version": {[]centurion.Receipt{r("a", 1, true, false, "certain")}, "a", "", Unproven},
 		"two in the same moment":     {[]centurion.Receipt{r("a", 1, true, false, ""), r("b", 1, false, false, "")}, "b", "", Failed},
 		"an older one that is later": {[]centurion.Receipt{r("a", 2, false, false, ""), r("b", 1, true, false, "")}, "a", "", Failed},
 	} {

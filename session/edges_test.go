@@ -290,3 +290,31 @@ func TestCompactionLeavesTooMuch(t *testing.T) {
 		t.Errorf("%d requests, shortened %d times", len(model.asked), len(r.compactions()))
 	}
 }
+
+// Where only results are shortened, the summary before stays as it is: no other one is asked for.
+func TestCompactionKeepsTheSummary(t *testing.T) {
+	refusals := 1
+	model := &answerer{main: func(provider.Request) (provider.Delta, error) {
+		if refusals--; refusals >= 0 {
+			return provider.Delta{}, &centurion.Error{Kind: centurion.KindOverflow, Msg: "too long"}
+		}
+		return provider.Delta{}, nil
+	}}
+	r := rigOf(t, model, func(p *past) error {
+		return errors.Join(p.user(centurion.OriginPerson, "Use tabs."), rounds(20, 900)(p), p.answer("I read all", centurion.FinishToolCalls, 40_000, 40_000))
+	})
+	r.cfg.Window = 8000
+	r.reopen()
+	r.fails(centurion.KindOverflow)
+	if err := r.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.turn()
+	first := model.asked[1].Messages[0].Text
+	if len(model.summed) != 1 || len(r.compactions()) != 2 || strings.Count(first, "The work goes well.") != 1 || !strings.Contains(first, "Use tabs.") {
+		t.Errorf("%d summaries were asked for in %d compactions: %s", len(model.summed), len(r.compactions()), first)
+	}
+	if a, b := bytesOf(model.asked[0]), bytesOf(model.asked[1]); b >= a {
+		t.Errorf("%d bytes were refused, and %d were sent", a, b)
+	}
+}

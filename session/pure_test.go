@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -92,6 +93,13 @@ func TestClipMiddle(t *testing.T) {
 	if got := clipMiddle("1234567890", 9); got != "123456\n[… 1 bytes left out …]\n890" {
 		t.Error(got)
 	}
+	if got := clipMiddle(strings.Repeat("ü", 10), 8); got != "üü\n[… 14 bytes left out …]\nü" { // both cuts would part a character
+		t.Error(got)
+	}
+	if got := quotes([]centurion.Message{{Role: centurion.RoleUser, Parts: []centurion.Part{{Type: centurion.PartText, Text: "a" + strings.Repeat("ü", 40)}}}, {Role: centurion.RoleUser,
+		Parts: []centurion.Part{{Type: centurion.PartText, Text: strings.Repeat("ü", 40)}}}}, false, 81); !utf8.ValidString(got) || !strings.HasPrefix(got, quoteHead+"\n\n…") {
+		t.Errorf("quoted as %q", got)
+	}
 	if got := clipMiddle(strings.Repeat("ü", 10), 9); got != "üüü\n[… 12 bytes left out …]\nü" {
 		t.Error(got)
 	}
@@ -103,7 +111,6 @@ func TestClipMiddle(t *testing.T) {
 	}
 }
 
-// Without a model the host's own record says what was done and what failed, which files were changed, who said what, and what the summary
 // A result that is sent shortened keeps what else is known of its call, and the stored call stays whole.
 func TestClippedResults(t *testing.T) {
 	t.Parallel()
@@ -124,6 +131,7 @@ func TestClippedResults(t *testing.T) {
 	}
 }
 
+// Without a model the host's own record says what was done and what failed, which files were changed, who said what, and what the summary
 // before it knew.
 func TestRecordOf(t *testing.T) {
 	t.Parallel()

@@ -91,6 +91,10 @@ func TestBoardTasks(t *testing.T) {
 			t.Errorf("%s: it is %s, ended %v", all, x.Status, x.Ended)
 		}
 	}
+	done := board([3]string{"task.started", "tsk_a", `{"status":"running"}`}, [3]string{"task.completed", "tsk_a", `{"status":"completed","result":"one\u0007\ntwo"}`}).Task("tsk_a")
+	if done.Said != "one\ntwo" {
+		t.Errorf("its result is told as %q", done.Said)
+	}
 	if x := moved("queued queued", "started running", "verifying verifying", "updated running"); !x.Started.Equal(noon.Add(time.Second)) {
 		t.Errorf("sent back to its worker it began at %v", x.Started)
 	}
@@ -197,6 +201,11 @@ func TestBoardWorker(t *testing.T) {
 	b := board(started)
 	other := fact(centurion.EventMissionCompleted, `{}`)
 	other.Mission = "msn_2"
+	none := view.Board{} // which knows no root session yet
+	none.Apply(fact(centurion.EventToolStarted, `{"tool":"ls"}`))
+	if none.Commander.Doing != "" {
+		t.Errorf("a call of no session is the Commander's: %q", none.Commander.Doing)
+	}
 	if _, ours := b.Apply(other); ours || b.Status != centurion.MissionRunning {
 		t.Errorf("another mission's end: %s", b.Status)
 	}
@@ -206,7 +215,7 @@ func TestBoardWorker(t *testing.T) {
 func TestBoardNames(t *testing.T) {
 	b := board([3]string{"mission.started", "", `{"agent":"scribe"}`}, [3]string{"session.created", "", `{"agent":"scribe"}`},
 		[3]string{"task.queued", "tsk_a", `{"name":"w7","item":"T2","agent":"worker"}`}, [3]string{"task.queued", "tsk_b", `{"item":"T3"}`}, [3]string{"task.queued", "tsk_1234", `{}`},
-		[3]string{"task.running", "tsk_1234", `{"status":"running","files":["a\u0007.go"]}`})
+		[3]string{"task.running", "tsk_1234", `{"status":"running","files":["a\u0007.go"]}`}, [3]string{"task.updated", "tsk_1234", `{"status":"running"}`})
 	for id, want := range map[string]string{"tsk_a": "w7", "tsk_b": "T3", "tsk_1234": "#1234"} {
 		if got := b.Task(id).Name(); got != want {
 			t.Errorf("%s is called %s, want %s", id, got, want)
