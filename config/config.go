@@ -191,7 +191,7 @@ type Limits struct {
 	Countdown          time.Duration // before a continuation
 	StuckRounds        int           // without progress before another approach is requested
 	PauseRounds        int           // without progress before a person is asked
-	MaxReopened        int           // how often a failed final check reopens an item
+	MaxReopened        int           // how often a failed check sends work back
 	MaxCommands        int           // parallel shell commands of the whole host
 	AskTimeout         time.Duration // of an agent's question
 	CompactionBuffer   int           // tokens to keep free in a model's window

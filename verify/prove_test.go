@@ -338,7 +338,7 @@ func BenchmarkProve(b *testing.B) {
 		}
 		for _, f := range diff {
 			if l, ok := languageOf(f.Path); ok && c.role(f, nil) == work {
-				stubBodies(l, []byte(m.trees["after"][f.Path]), nil, touchedBy(f.Hunks...))
+				emptyBodies(l, []byte(m.trees["after"][f.Path]), nil, touchedBy(f.Hunks...))
 			}
 		}
 	}

@@ -50,9 +50,9 @@ func languageOf(file string) (language, bool) {
 	return language{}, false
 }
 
-// stubBodies lets the touched functions do nothing and keeps their signatures. With before, a function that had the same signature there
+// emptyBodies lets the touched functions do nothing and keeps their signatures. With before, a function that had the same signature there
 // gets its old body back instead. It returns the names of the functions of each kind.
-func stubBodies(l language, after, before []byte, t touched) (out []byte, stubbed, reverted []string) {
+func emptyBodies(l language, after, before []byte, t touched) (out []byte, stubbed, reverted []string) {
 	fs, ok := l.functions(after)
 	if !ok {
 		return after, nil, nil
@@ -143,7 +143,7 @@ func (p *proving) tryBodies(ctx context.Context, way how) error {
 				return err
 			}
 		}
-		if out, stubbed, reverted := stubBodies(l, after, before, touchedBy(f.Hunks...)); len(stubbed)+len(reverted) > 0 {
+		if out, stubbed, reverted := emptyBodies(l, after, before, touchedBy(f.Hunks...)); len(stubbed)+len(reverted) > 0 {
 			files[f.Path] = out
 			what.stubbed, what.reverted = what.stubbed.with(f.Path, stubbed), what.reverted.with(f.Path, reverted)
 		}

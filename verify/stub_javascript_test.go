@@ -46,7 +46,7 @@ func TestStubJavaScript(t *testing.T) {
 			if test.want == "" {
 				test.want = test.src
 			}
-			out, stubbed, _ := stubBodies(l, []byte(test.src), nil, everything(test.src))
+			out, stubbed, _ := emptyBodies(l, []byte(test.src), nil, everything(test.src))
 			if string(out) != test.want {
 				t.Errorf("%q:\n%s\nwant\n%s", stubbed, out, test.want)
 			}
@@ -70,22 +70,22 @@ func TestStubJavaScriptNames(t *testing.T) {
 	t.Parallel()
 	src := "export default () => 1\nconst a = () => 1, b = { c() { return 1 }, d: { e: x => x } }\nmodule.exports = { f() { return 1 } }\nG.h = function () { return 1 }\nclass I { j() { return 1 } k = () => 1 }\nclass L { j() { return 2 } }\nm(() => 1)\nconst n = memo(() => 1), o = p({ q() {} })\n"
 	l, _ := languageOf("a.js")
-	_, stubbed, reverted := stubBodies(l, []byte(src), nil, everything(src))
+	_, stubbed, reverted := emptyBodies(l, []byte(src), nil, everything(src))
 	slices.Sort(stubbed)
 	if got, want := strings.Join(stubbed, " "), "I.j I.k L.j a a function b.c b.d.e default f h n o.q"; got != want || len(reverted) > 0 {
 		t.Errorf("%s, want %s; %q", got, want, reverted)
 	}
 	before := "class I { j() { return 0 } }\nconst a = () => 0\nconst n = async () => { await 1 }\n"
 	after := "class I { j() { return 1 } }\nclass L { j() { return 2 } }\nconst a = () => { return 1 }\nconst n = () => 2\n"
-	out, stubbed, reverted := stubBodies(l, []byte(after), []byte(before), everything(after))
+	out, stubbed, reverted := emptyBodies(l, []byte(after), []byte(before), everything(after))
 	if want := "class I { j() { return 0 } }\nclass L { j() {} }\nconst a = () => 0\nconst n = () => {}\n"; string(out) != want {
 		t.Errorf("%q, %q:\n%s", stubbed, reverted, out)
 	}
 	// Which of two functions without a name is meant is not known.
-	if out, _, reverted := stubBodies(l, []byte("f(x => 1)\nf(x => 2)\n"), []byte("f(x => 3)\n"), everything("\n\n")); string(out) != "f(x => {})\nf(x => {})\n" {
+	if out, _, reverted := emptyBodies(l, []byte("f(x => 1)\nf(x => 2)\n"), []byte("f(x => 3)\n"), everything("\n\n")); string(out) != "f(x => {})\nf(x => {})\n" {
 		t.Errorf("%q:\n%s", reverted, out)
 	}
-	if out, _, reverted := stubBodies(l, []byte("f(x => 1)\n"), []byte("f(x => 3)\nf(x => 2)\n"), everything("\n")); string(out) != "f(x => {})\n" {
+	if out, _, reverted := emptyBodies(l, []byte("f(x => 1)\n"), []byte("f(x => 3)\nf(x => 2)\n"), everything("\n")); string(out) != "f(x => {})\n" {
 		t.Errorf("%q:\n%s", reverted, out)
 	}
 }
@@ -97,7 +97,7 @@ func TestStubJavaScriptDeep(t *testing.T) {
 		for _, file := range []string{"a.js", "a.ts", "a.tsx"} {
 			l, _ := languageOf(file)
 			for _, src := range []string{strings.Repeat(piece, 8_000), strings.Repeat(piece, 3000) + "1" + strings.Repeat(map[string]string{"(": ")", "[": "]", "{": "}", "`${": "}`", "<a>{": "}</a>", "function f() {": "}"}[piece], 3000)} {
-				_, _, _ = stubBodies(l, []byte(src), nil, everything(src))
+				_, _, _ = emptyBodies(l, []byte(src), nil, everything(src))
 			}
 		}
 	}

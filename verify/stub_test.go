@@ -51,7 +51,7 @@ func TestStubBodies(t *testing.T) {
 		if test.before != "" {
 			before = []byte(test.before)
 		}
-		if out, stubbed, reverted := stubBodies(l, []byte(test.after), before, lines); string(out) != test.want {
+		if out, stubbed, reverted := emptyBodies(l, []byte(test.after), before, lines); string(out) != test.want {
 			t.Errorf("%s (%q, %q):\n%s\nwant\n%s", test.name, stubbed, reverted, out, test.want)
 		}
 	}
@@ -60,10 +60,10 @@ func TestStubBodies(t *testing.T) {
 func TestStubNames(t *testing.T) {
 	t.Parallel()
 	src := "package x\n\nfunc A() {}\nfunc (s *S[K]) B() int {\n\treturn 1\n}\nvar D = func(int) bool { return true }\n"
-	if _, stubbed, reverted := stubBodies(language{goFunctions, finishGo}, []byte(src), nil, everything(src)); !slices.Equal(stubbed, []string{"A", "S.B", "D.1"}) || len(reverted) > 0 {
+	if _, stubbed, reverted := emptyBodies(language{goFunctions, finishGo}, []byte(src), nil, everything(src)); !slices.Equal(stubbed, []string{"A", "S.B", "D.1"}) || len(reverted) > 0 {
 		t.Errorf("%q, %q", stubbed, reverted)
 	}
-	if _, stubbed, reverted := stubBodies(language{goFunctions, finishGo}, []byte(src), []byte("package x\n\nfunc A() {}\n"), everything(src)); !slices.Equal(stubbed, []string{"S.B", "D.1"}) || !slices.Equal(reverted, []string{"A"}) {
+	if _, stubbed, reverted := emptyBodies(language{goFunctions, finishGo}, []byte(src), []byte("package x\n\nfunc A() {}\n"), everything(src)); !slices.Equal(stubbed, []string{"S.B", "D.1"}) || !slices.Equal(reverted, []string{"A"}) {
 		t.Errorf("%q, %q", stubbed, reverted)
 	}
 }
@@ -83,11 +83,11 @@ func FuzzStubBodies(f *testing.F) {
 		if !ok {
 			return
 		}
-		once, names, _ := stubBodies(l, []byte(src), nil, everything(src))
+		once, names, _ := emptyBodies(l, []byte(src), nil, everything(src))
 		if len(names) == 0 && string(once) != src {
 			t.Fatalf("%q: changed without a name:\n%s", src, once)
 		}
-		twice, _, _ := stubBodies(l, once, nil, everything(string(once)))
+		twice, _, _ := emptyBodies(l, once, nil, everything(string(once)))
 		if string(once) != string(twice) {
 			t.Fatalf("%q:\n%s\nand again\n%s", src, once, twice)
 		}
@@ -101,7 +101,7 @@ func FuzzStubBodies(f *testing.F) {
 				t.Fatalf("%q: not closed any more:\n%s", src, once)
 			}
 		}
-		_, _, _ = stubBodies(l, []byte(src), once, everything(src))
+		_, _, _ = emptyBodies(l, []byte(src), once, everything(src))
 	})
 }
 

@@ -21,7 +21,7 @@ var _ session.Host = host{}
 // Before returns arrived messages, and refuses a request that the budget does not allow.
 func (h host) Before(ctx context.Context) ([]centurion.Message, error) {
 	c := h.c
-	if err := c.m.st.WithinBudget(); err != nil {
+	if err := c.m.st.WithinTimeAndCalls(); err != nil {
 		return nil, err
 	}
 	if c.Task != nil && c.Task.Refused.Load() { // it asked for more tool calls than its own budget has

@@ -30,8 +30,8 @@ func (m *Mission) AtLimit(d budget.Dim) error {
 		budgetError("the request limit (%d) is reached", o.MaxRounds))
 }
 
-// WithinBudget stops the mission when its time or its tool calls are used up. The cost of a request is checked when it is reserved.
-func (m *Mission) WithinBudget() error {
+// WithinTimeAndCalls stops the mission when its time or its tool calls are used up. The cost of a request is checked when it is reserved.
+func (m *Mission) WithinTimeAndCalls() error {
 	rec := m.Spent.Load()
 	o := rec.Options
 	switch {

@@ -176,7 +176,7 @@ func (ts *Tasks) Restart(ctx context.Context) (marked, again []string, err error
 			continue
 		}
 		if t.Status != centurion.TaskQueued {
-			if _, err := ts.requeue(ctx, t.ID, "after a restart"); err != nil {
+			if t, err = ts.requeue(ctx, t.ID, "after a restart"); err != nil {
 				return nil, nil, err
 			}
 			again = append(again, t.Name())
