@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -84,4 +86,31 @@ func dyingHost(t *testing.T, p host.Place, socket string) *atomic.Int32 {
 		}
 	})
 	return requests
+}
+
+// listed is an API with these missions, newest first.
+type listed struct {
+	server.API
+	missions []server.Mission
+}
+
+func (l listed) Missions(context.Context) ([]server.Mission, error) { return l.missions, nil }
+
+// Who follows an ended mission hears of the newest one that can be resumed, whether it is paused or blocked.
+func TestEarlierMissionIsNamed(t *testing.T) {
+	for want, all := range map[string][]centurion.MissionStatus{
+		"paused: centurion resume msn_1":  {centurion.MissionCompleted, centurion.MissionPaused, centurion.MissionBlocked},
+		"blocked: centurion resume msn_1": {centurion.MissionRunning, centurion.MissionBlocked, centurion.MissionPaused},
+		"":                                {centurion.MissionFailed, centurion.MissionCancelled},
+	} {
+		var e strings.Builder
+		api := listed{}
+		for i, s := range all {
+			api.missions = append(api.missions, server.Mission{ID: fmt.Sprint("msn_", i), Status: s})
+		}
+		(&cli{err: &e}).noteOthers(t.Context(), api)
+		if got := strings.TrimSpace(e.String()); strings.TrimPrefix(got, "next: an earlier mission is ") != want {
+			t.Errorf("%v: %q, want %q", all, got, want)
+		}
+	}
 }
