@@ -91,6 +91,9 @@ func TestVisitorsOwnWhatTheyChange(t *testing.T) {
 func TestTidyReports(t *testing.T) {
 	x := newProject(t, nil)
 	v, stale := x.visit()
+	if v.Local().Archive != v.Workspace {
+		t.Error("what was archived cannot be read where no host runs")
+	}
 	rep, err := v.Tidy(t.Context(), retention.TidyOptions{DryRun: true})
 	if err != nil || rep.Before != 0 || rep.After != 0 {
 		t.Errorf("a look: %+v, %v", rep, err)

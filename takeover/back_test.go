@@ -1,12 +1,14 @@
 package takeover
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"centurion"
+	"centurion/store"
 )
 
 func at(sec int) centurion.Time { return centurion.Time{Time: time.Unix(int64(sec), 0)} }
@@ -218,6 +220,25 @@ func TestStandsOn(t *testing.T) {
 	w.tasks = w.tasks[:2]
 	if got := w.standsOn(mine.Landed[0]); !strings.Contains(got.Next, "take the whole mission back: centurion undo msn_1") {
 		t.Errorf("nobody: %+v", got)
+	}
+}
+
+// The undo of a task whose commit was made before its host died, and not recorded, is recorded when it is asked for again.
+func TestCommittedUndoIsRecorded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	task := r.change("a.txt", "b\n")
+	r.do(UndoRequest{}, task.ID, "")
+	tip := r.git("rev-parse", r.mission.Branch)
+	if err := r.store.Update(t.Context(), func(tx *store.Tx) error { return errors.Join(tx.PutTask(&task), tx.PutMission(&r.mission)) }); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.do(UndoRequest{}, task.ID, ""); got.Before != task.Landed[0].Commit || got.After != tip || r.git("rev-parse", r.mission.Branch) != tip {
+		t.Errorf("%+v, want the commit %s", got, tip)
+	}
+	now, err := r.store.Task(t.Context(), task.ID)
+	if err != nil || now.Undone.IsZero() || len(now.Landed) != 2 || now.Landed[1].Commit != tip || now.Landed[1].Before != task.Landed[0].Commit {
+		t.Errorf("recorded %+v, %v", now.Landed, err)
 	}
 }
 

@@ -247,6 +247,9 @@ func TestMergeInTheWay(t *testing.T) {
 		!strings.Contains(f.Next, "; or merge now what does not touch these files: centurion merge "+r.mission.ID+" --only ") || strings.Join(f.Overlap, " ") != "a.txt" {
 		t.Errorf("uncommitted: %+v", f)
 	}
+	if got, err = r.Merge(ctx, r.mission.ID, MergeRequest{Only: []string{r.task.ID}}); err != nil || got.Refused == nil || !strings.HasPrefix(got.Refused.Next, "commit it, or ") {
+		t.Errorf("uncommitted, one task: %+v, %v", got.Refused, err)
+	}
 	r.git("commit", "-q", "-m", "mine")
 	if got, err = r.Merge(ctx, r.mission.ID, MergeRequest{}); err != nil || got.Refused == nil {
 		t.Fatalf("%+v, %v", got, err)

@@ -47,9 +47,10 @@ func TestClean(t *testing.T) {
 }
 
 func TestCleanLines(t *testing.T) {
-	got := CleanLines("one\r\n\ttwo  \r\x1b[31mthree\x1b[m\n\n")
-	if want := []string{"one", "    two", "three"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+	for in, want := range map[string]string{"": "", "\n \n": "", "a\n\n  b\n": "a||  b", "one\r\n\ttwo  \r\x1b[31mthree\x1b[m\n\n": "one|    two|three"} {
+		if got := strings.Join(CleanLines(in), "|"); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
 	}
 }
 

@@ -44,11 +44,15 @@ func TestFacts(t *testing.T) {
 		"tried again":           {at(centurion.EventTaskRetrying, "ses_T1", "tsk_T1", data{"reason": "stall", "wait_ms": 4000}), "↻ worker T1: tries again in 4s · stall"},
 		"tried again at once":   {at(centurion.EventTaskRetrying, "ses_T1", "tsk_T1", data{"reason": "stall"}), "↻ worker T1: tries again · stall"},
 		"a task nobody knows":   {at(centurion.EventTaskDelivered, "", "tsk_T1", data{}), ""},
-		"another model":         {at(centurion.EventSessionModel, "ses_T1", "tsk_T1", data{"to": "b/2", "reason": "a/1 is overloaded; going on with b/2"}), "↻ worker T1: |b/2 · a/1 is overloaded"},
+		"another model":         {at(centurion.EventSessionModel, "ses_T1", "tsk_T1", data{"to": "b/2", "reason": "a/1 is overloaded; continuing with b/2"}), "↻ worker T1: continues with b/2 · a/1 is overloaded"},
 		"rewound":               {at(centurion.EventRewound, "ses_0", "", event.RewoundData{To: "msg_1", Undone: 2}), "↶ commander: |msg_1, 2 messages"},
 		"rewound, with a mark":  {at(centurion.EventRewound, "ses_0", "", event.RewoundData{To: "msg_1", Undone: 1, Mark: "old"}), "↶ commander: |msg_1, 1 message|, under old"},
 		"a countdown":           {at(centurion.EventMissionUpdated, "ses_0", "", data{"countdown_ms": 5000}), "·| in 5s"},
 		"a countdown that ends": {at(centurion.EventMissionUpdated, "ses_0", "", data{"countdown_ms": 0}), ""},
+		"its own command":       {at(centurion.EventToolCompleted, "ses_0", "", event.ToolData{Tool: "bash", Input: []byte(`{"command":"make"}`)}), "· |make"},
+		"its own command fails": {at(centurion.EventToolCompleted, "ses_0", "", event.ToolData{Tool: "bash", Input: []byte(`{"command":"make"}`), Error: "exit 2"}), "✗ |make|: exit 2"},
+		"its own reading":       {at(centurion.EventToolCompleted, "ses_0", "", event.ToolData{Tool: "read", Input: []byte(`{"file_path":"a"}`)}), ""},
+		"a worker's command":    {at(centurion.EventToolCompleted, "ses_T1", "tsk_T1", event.ToolData{Tool: "bash", Input: []byte(`{"command":"make"}`)}), ""},
 		"a failed session":      {at(centurion.EventSessionError, "ses_T1", "tsk_T1", event.SessionData{Kind: centurion.KindAuth, Error: "refused"}), "✗ worker T1: refused"},
 	} {
 		got := strings.TrimPrefix(tt.got, "12:03:18 ")

@@ -80,6 +80,7 @@ func TestShow(t *testing.T) {
 	}
 	var b bytes.Buffer
 	task := sampleTasks()[5]
+	task.Title += strings.Repeat(" again", 15)
 	task.Result, task.Files, task.Outside = "Nothing."+strings.Repeat(" No.", 25), []string{"a.go"}, []string{"README.md"}
 	if err := Show(&b, Shown{Mission: m, Task: &task, Session: &centurion.Session{ID: "ses_1", Title: "Try", Agent: "worker", Metadata: centurion.SessionMeta{Address: "0/1"}},
 		Tasks: sampleTasks(), Messages: msgs, Receipts: []centurion.Receipt{{Command: "go vet ./...", Item: "T1", Passed: true, Millis: 900}, {Command: "go test\n./...", ExitCode: 2, Final: true},

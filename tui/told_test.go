@@ -159,6 +159,17 @@ func TestUnprovenIsMarked(t *testing.T) {
 	if n := strings.Count(b.String(), "unproven") + strings.Count(b.String(), "flaky"); n != 3 {
 		t.Errorf("%d marks in:\n%s", n, b.String())
 	}
+	b.Reset()
+	o.Color = true
+	if err := Tasks(&b, tasks[:2], o); err != nil {
+		t.Fatal(err)
+	}
+	paint := theme{true}
+	for _, want := range []string{paint.paint(warn, "✓") + " Do T1", paint.paint(good, "✓") + " Do T2"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
 }
 
 // A note of the host, such as of a mistake in the plan, is shown whole: in the live view on as many lines as it needs, in plain lines on one.

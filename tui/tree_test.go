@@ -51,3 +51,22 @@ func TestTree(t *testing.T) {
 		}
 	}
 }
+
+// A message in few cells keeps what it called, and cuts what it said.
+func TestMessageWords(t *testing.T) {
+	said := func(finish string, parts ...centurion.Part) centurion.Message {
+		return centurion.Message{Role: centurion.RoleAssistant, Finish: finish, Parts: parts}
+	}
+	long := centurion.Part{Type: centurion.PartText, Text: strings.Repeat("word ", 20)}
+	read, bash := centurion.Part{Type: centurion.PartTool, Tool: "read"}, centurion.Part{Type: centurion.PartTool, Tool: "bash"}
+	for want, m := range map[string]centurion.Message{
+		"word word … → read, bash": said(centurion.FinishToolCalls, long, read, bash),
+		"→ read":                   said(centurion.FinishToolCalls, read),
+		"(broke off) → read":       said("", read),
+		"word word word word wor…": said(centurion.FinishStop, long),
+	} {
+		if got := MessageWords(m, 24); got != want || text.Width(got) > 24 {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

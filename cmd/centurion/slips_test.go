@@ -98,3 +98,16 @@ func TestHabitsLeadSomewhere(t *testing.T) {
 		}
 	}
 }
+
+// What a command has no place for is refused, not left unread, and so is a command that lacks what it is about.
+func TestArgumentsAreCounted(t *testing.T) {
+	for line := range strings.SplitSeq(`deny|deny per_1 no|approve|approve per_1 once more|answer que_1|asks x|ps x|tasks a b|show a b|logs a b|attach a b|resume a b|pause a b|
+		cancel|cancel a b|abort|abort a b|send 0/|fork|fork a b|rewind|rewind a b|merge a b|undo a b|path|path a b|report a b|gc x|demo x|host x|rpc x|auth login|auth login a b|
+		auth logout|auth list x|models a b|agents x|service install x|service remove x|service status x`, "|") {
+		var err bytes.Buffer
+		c := &cli{in: strings.NewReader(""), out: io.Discard, err: &err, env: []string{"HOME=" + t.TempDir()}}
+		if code := c.run(t.Context(), strings.Fields(line)); code != exitUsage || !strings.Contains(err.String(), " takes ") || !strings.Contains(err.String(), "next: see: centurion ") {
+			t.Errorf("%s: exit %d, %s", line, code, err.String())
+		}
+	}
+}
