@@ -26,6 +26,8 @@ func TestStubJavaScript(t *testing.T) {
 		{"no functions", "a.cjs", "if (a(1)) { b(2) } else while (c(1)) { d() }\ntry { e() } catch { f() } finally { g() }\nx = a ? f(b) : c\ntry { h() } catch (e) { i() }\nswitch (j(1)) { case k(2): { l() } default: { m() } }\nfor (const n of o) { p(n) }\nvar a, b, c, d, f, g, h, x, i, j, k, l, m, o, p\n", ""},
 		{"a wrapper stays", "a.cjs", "(function () {\n  exports.f = () => 1;\n})();\n(async () => { const g = () => 1 })().catch(() => 1)\n", "(function () {\n  exports.f = () => {};\n})();\n(async () => { const g = () => {} })().catch(() => {})\n"},
 		{"what is not understood stays", "a.js", "const f = (x) => x ++ y\nconst g = x => 1\nconst h = x => a b, i = x => 1\n", "const f = (x) => x ++ y\nconst g = x => {}\nconst h = x => a b, i = x => 1\n"},
+		{"a class without a body", "a.js", "const f = x => x\nclass A extends B", "const f = x => {}\nclass A extends B"},
+		{"a function without a body", "a.js", "const f = x => x\nfunction g()", "const f = x => {}\nfunction g()"},
 		{"brackets that do not match", "a.js", "const f = x => (x]\n", ""},
 		{"a component", "a.jsx", "export const A = ({ b }) => (\n  <B a=\"it's\" c={() => 1} {...b}>\n    Don't {b ? <></> : <C.D/>} {/* { */}\n  </B>\n)\nconst f = x => x < 1 / 2\n", "export const A = ({ b }) => {}\nconst f = x => {}\n"},
 		{"an element that stays", "a.jsx", "root.render(<A b={x => x}>it's {'}'}</A>)\nconst f = x => x\n", "root.render(<A b={x => x}>it's {'}'}</A>)\nconst f = x => {}\n"},

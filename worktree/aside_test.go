@@ -27,7 +27,7 @@ func TestIgnoredIsSetAside(t *testing.T) {
 		put(t, filepath.Join(dir, "out", "build.o"), "made by a command\n")
 		put(t, filepath.Join(dir, "b.txt"), "b\n")
 		put(t, filepath.Join(dir, "now.log"), "log\n")
-		ignored, err := c.Ignored(ctx, []string{"out/result.txt", "b.txt", "now.log", "gone.log", ".opencode/x.log"})
+		ignored, err := c.Ignored(ctx, []string{"out/result.txt", "b.txt", "now.log", "gone.log", ".opencode", ".opencode/x.log", "../../x.log"})
 		if want := []string{"out/result.txt", "now.log", "gone.log"}; err != nil || !slices.Equal(ignored, want) {
 			t.Fatalf("ignored: %q, %v, want %q", ignored, err, want)
 		}

@@ -71,7 +71,7 @@ func (u *userSide) compose(ctx context.Context, o MergeOptions, head string) (af
 		return u.replay(ctx, o.Only, head)
 	}
 	if len(o.Only) > 0 {
-		if after, conflicts, err = u.replay(ctx, o.Only, head); err != nil || len(conflicts) > 0 || after == head {
+		if after, conflicts, err = u.replay(ctx, o.Only, head); err != nil || len(conflicts) > 0 {
 			return after, conflicts, err
 		}
 		return u.single(ctx, after, o.Message, head)

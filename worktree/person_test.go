@@ -213,6 +213,9 @@ func TestMergeOnly(t *testing.T) {
 	if n := x.person("rev-list", "--count", "HEAD"); n != "3" {
 		t.Errorf("%s commits", n)
 	}
+	if m := x.merged(MergeOptions{Base: base, Tip: three, Only: []string{two}, Squash: true, Message: "Again"}); m.After != m.Before {
+		t.Error("what is there already was committed once more")
+	}
 	m := x.merged(MergeOptions{Base: base, Tip: three})
 	x.want(map[string]string{"a": nine(five("five")), "two": "2\n"}, "")
 	if m.After == m.Before {

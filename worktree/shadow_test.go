@@ -33,6 +33,22 @@ func (x *rig) save(s *Shadow, label string) string {
 	return tree
 }
 
+// A path is chosen by its own name, by that of a directory above it, and by the project's, however they are written.
+func TestChosen(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		want  bool
+		paths []string
+	}{
+		{true, nil}, {true, []string{"x", "a/b"}}, {true, []string{"a"}}, {true, []string{"a/"}}, {true, []string{"./a/b"}}, {true, []string{"a//b/"}}, {true, []string{"./"}},
+		{false, []string{"b"}}, {false, []string{"a/b/c"}}, {false, []string{"a/bc"}},
+	} {
+		if got := chosen("a/b", test.paths); got != test.want {
+			t.Errorf("%q: %v", test.paths, got)
+		}
+	}
+}
+
 func TestShadow(t *testing.T) {
 	t.Parallel()
 	x, s := shade(t, map[string]string{"a": "1\r\n", "d/b": "b\n", "run": "#!\n", ".gitignore": "*.log\n", "x.log": "l", ".opencode/o": "o",

@@ -79,7 +79,7 @@ func (m *Queue) landTask(ctx context.Context, a *Author, out *session.Outcome, s
 	}
 	l.Mends = len(l.Verify) > 0 && !stuck && mayMend(t, tasks, m.returns)
 	kept, back, err := m.bring(ctx, a, l, commitMessage(t, out.Text), out.Text)
-	if back != nil || err != nil && l.Landed == nil {
+	if back != nil {
 		return back, err
 	}
 	if len(kept) > 0 {

@@ -8,6 +8,8 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/claims"
+	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/worktree"
@@ -125,6 +127,21 @@ func TestStuckOn(t *testing.T) {
 		if (back == nil) != c.done || back != nil && !back.Ends {
 			t.Errorf("%s: %+v", name, back)
 		}
+	}
+}
+
+// Who works alone is told to fix what failed; who does not may say that it is another's.
+func TestFailedText(t *testing.T) {
+	t.Parallel()
+	held := &claims.Registry{}
+	q := &Queue{claims: held}
+	held.Take("T1", []string{"a.go"})
+	a := &Author{Seat: &isolation.Seat{Holder: "T1"}}
+	for i, want := range []string{"Fix the cause", "say so and end your turn"} {
+		if got := q.failedText(a, centurion.Receipt{Command: "check", ExitCode: 1}); !strings.Contains(got, want) || strings.Contains(got, "Others") != (i > 0) {
+			t.Errorf("%d others: %s", i, got)
+		}
+		held.Take("T2", []string{"b.go"})
 	}
 }
 

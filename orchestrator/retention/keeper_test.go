@@ -65,6 +65,34 @@ func TestOnlyWhatHasEndedIsArchived(t *testing.T) {
 	}
 }
 
+// What a person asks for decides what is archived and dropped, and without that the configured times.
+func TestOlderThan(t *testing.T) {
+	day, week := 24*time.Hour, 7*24*time.Hour
+	for name, test := range map[string]struct {
+		status centurion.TaskStatus
+		age    time.Duration
+		asked  *time.Duration
+		want   bool
+	}{
+		"young":                    {centurion.TaskCompleted, time.Hour, nil, false},
+		"old":                      {centurion.TaskCompleted, 2 * day, nil, true},
+		"a failed one stays":       {centurion.TaskFailed, 2 * day, nil, false},
+		"an old failed one":        {centurion.TaskFailed, 2 * week, nil, true},
+		"running":                  {centurion.TaskRunning, 2 * week, nil, false},
+		"blocked":                  {centurion.TaskBlocked, 2 * week, nil, false},
+		"asked for all":            {centurion.TaskFailed, time.Hour, new(time.Duration), true},
+		"asked for those of weeks": {centurion.TaskCompleted, 2 * day, &week, false},
+	} {
+		k := &Keeper{Config: Config{ArchiveAfter: day, ArchiveFailedAfter: week}}
+		task := centurion.Task{ID: "tsk_1", Status: test.status, Ended: centurion.MillisTime(time.Now().Add(-test.age).UnixMilli())}
+		var p tidyPlan
+		k.planTask(&p, &taskRows{mission: centurion.Mission{Status: centurion.MissionPaused}}, &task, TidyOptions{OlderThan: test.asked})
+		if got := len(p.archive) == 1; got != test.want || p.report.Archived != len(p.archive) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // What was put aside for a task stays while a resumed task, which has the same session, names it.
 func TestAsideOfAResumedTask(t *testing.T) {
 	aside := []centurion.Aside{{Dir: "/aside/1"}}
