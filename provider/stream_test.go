@@ -47,6 +47,8 @@ func TestAnswers(t *testing.T) {
 			finish: "stop", tokens: centurion.Tokens{Input: 10, Output: 1, Cache: centurion.CacheUsage{Read: 70, Write: 20}}},
 		{name: "cache hits of DeepSeek", body: sse(stop, `{"usage":{"prompt_tokens":100,"completion_tokens":1,"prompt_cache_hit_tokens":64}}`),
 			finish: "stop", tokens: centurion.Tokens{Input: 36, Output: 1, Cache: centurion.CacheUsage{Read: 64}}},
+		{name: "cached tokens beside the prompt", body: sse(stop, `{"usage":{"prompt_tokens":10,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":40}}}`),
+			finish: "stop", tokens: centurion.Tokens{Input: 10, Output: 1, Cache: centurion.CacheUsage{Read: 40}}},
 		{name: "all of the output is reasoning", body: sse(stop, `{"usage":{"prompt_tokens":1,"completion_tokens":5,"total_tokens":6,"completion_tokens_details":{"reasoning_tokens":5}}}`),
 			finish: "stop", tokens: centurion.Tokens{Input: 1, Reasoning: 5}},
 		{name: "only the output is counted", body: sse(stop, `{"usage":{"completion_tokens":5}}`), finish: "stop", tokens: centurion.Tokens{Output: 5}},

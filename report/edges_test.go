@@ -290,6 +290,10 @@ func TestWhoChangedACheck(t *testing.T) {
 	if got := reverted(gone); len(got) != 1 || got[0].What != "T1 was reverted" || got[0].Then != "it has not been done again" || got[0].Where != "T1 Do" {
 		t.Errorf("%+v", got)
 	}
+	again := append(gone, centurion.Task{ID: "c", Item: "T1", Status: centurion.TaskCompleted}, centurion.Task{ID: "d", Agent: "reviewer", Item: "T2", Reviews: true, Status: centurion.TaskCompleted, Undone: at(5)})
+	if got := reverted(again); len(got) != 2 || got[0].Then != "it was done again" || !strings.HasPrefix(got[1].What, "the work that it judged") {
+		t.Errorf("%+v", got)
+	}
 	if got := undone(gone); len(got) != 1 || !strings.HasPrefix(got[0], "T1 Do, at ") {
 		t.Errorf("%q", got)
 	}
