@@ -303,6 +303,8 @@ func TestLoadErrors(t *testing.T) {
 		"tools of an agent":      {"opencode.json", `{"agent":{"x":{"tools":["bash"]}}}`, []string{"tools", "an object"}},
 		"frontmatter broken":     {".opencode/agents/a.md", "---\nmode: all\ndescription: a: b: c\n---\nBody", []string{"a.md:3", "YAML"}},
 		"frontmatter type":       {".opencode/agents/a.md", "---\nmode: all\nsteps: many\n---\nBody", []string{"a.md:3", "steps", "whole number"}},
+		"frontmatter permission": {".opencode/agents/a.md", "---\npermission: 1\n---\nBody", []string{"a.md:2", "allow, ask, deny"}},
+		"a person's permission":  {"../home/.config/opencode/opencode.json", `{"agent":{"x":{"permission":1}}}`, []string{"opencode.json:1", "allow, ask, deny"}},
 		"frontmatter alias":      {".opencode/agents/a.md", "---\na: &x [1]\nb: *x\n---\nBody", []string{"a.md:2", "not supported"}},
 		"frontmatter list":       {".opencode/command/a.md", "---\n- x\n---\nBody", []string{"a.md:2", "key: value"}},
 	} {

@@ -63,7 +63,7 @@ func (c *Config) Vouch(provider string) error {
 // withheld lists the unread variables that a project's file names below a node.
 func (n *node) withheld() (names []string) {
 	for part := range n.all {
-		if part.kind != kindString || !part.src.project {
+		if !part.src.project {
 			continue
 		}
 		for _, m := range reference.FindAllStringSubmatch(part.text, -1) {

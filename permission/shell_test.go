@@ -249,7 +249,7 @@ func TestReadOnly(t *testing.T) {
 		`[[ -f go.mod ]] && echo yes`, `stat a`, `du -sh .`, `sort a | uniq -c | sort -rn | head`, `cut -d: -f1 x`, `tr a b < x`, `diff a b`,
 		`basename a/b`, `readlink x`, `date`, `which go`, `type ls`, `go version`, `go env GOPATH`, `go list ./...`, `node --version`, `sed -n 10,20p a.go`,
 		`sed -n '5p' a.go`, `sed -n '/func/,/^}/p' a.go`, `ls 2>/dev/null`, `ls > /dev/null 2>&1`, `ls | wc -l`, `echo $(date)`, `echo "today: $(date)"`,
-		`wc -l $(git ls-files)`, `cat $(find . -name '*.go')`, `for f in a.go b.go; do head -3 "$f"; done`, `if [ -f x ]; then cat x; fi`, `x=1; echo $x`, `cd src && ls`,
+		`wc -l $(git ls-files)`, `cat $(find . -name '*.go')`, `wc -l $(rg -l TODO)`, `wc -l $(grep -rl TODO src)`, `for f in a.go b.go; do head -3 "$f"; done`, `if [ -f x ]; then cat x; fi`, `x=1; echo $x`, `cd src && ls`,
 		`LC_ALL=C sort x`, `timeout 5 ls`, `time ls`, `command -v go`, `cat .env.example`, `ls /home/ada/project/src`, `ls ./...`, `! grep -q x y`,
 		`ls sub/../other`, `grep -A 3 'a/../../b' x`, `cat *env`,
 	}
@@ -282,7 +282,7 @@ func TestNotReadOnly(t *testing.T) {
 		`cat /etc/passwd`, `cat ../x`, `ls ..`, `ls ~`, `cat ~/.ssh/id_rsa`, `cat ~bob/x`, `cat $HOME/x`, `cat sub/../../x`, `cd ..`, `cd ../other && ls`,
 		`cat < ../x`, `grep -f/etc/passwd x`, `grep --file=/etc/passwd x`, `ls /home/ada/project2`, `cat */../../x`, `d=..; cat $d/x`, `head {/etc/passwd,x}`,
 		`cat .env`, `cat sub/.env.local`, `cat "id_rsa"`, `head < .env`, `cat .e*`, `cat .{env,x}`, `git show HEAD:.env`, `grep KEY server.pem`,
-		`x=.env; cat $x`, `cat $(find . -name .env)`, `cat $(find . -name '.e*')`, `cat $(find . -name '*.pem')`, `cat .en\v`, `grep x .en[v]`,
+		`x=.env; cat $x`, `cat $(find . -name .env)`, `cat $(find . -name '.e*')`, `cat $(find . -name '*.pem')`, `cat $(find .ssh -type f)`, `cat $(find -regex '.*env')`, `cat $(git stash list)`, `cat $(grep -r TODO src)`, `cat .en\v`, `grep x .en[v]`,
 	}
 	for _, script := range scripts {
 		s := ParseShell(script, testDir, testHome)

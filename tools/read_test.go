@@ -74,6 +74,11 @@ func TestReadRefuses(t *testing.T) {
 	b.refused("read", args{"filePath": "pic.png"}, centurion.KindUsage, "pic.png is binary", "image/png", "16 B")
 	b.refused("read", args{"filePath": "prog"}, centurion.KindUsage, "ELF")
 	b.refused("read", args{"filePath": "wide.txt"}, centurion.KindUsage, "UTF-16")
+	for head, want := range map[string]string{"MZ\x00": "a Windows executable", "SQLite format 3\x00": "a SQLite database", "\x89PNG\r\n\x1a\n": "image/png",
+		"\xe4\xf6\xfc": "application/octet-stream"} { // letters of another encoding are no text that can be shown
+		b.put("some", head)
+		b.refused("read", args{"filePath": "some"}, centurion.KindUsage, want)
+	}
 	b.refused("read", args{"filePath": "noise"}, centurion.KindUsage, "binary")
 	b.refused("read", args{"filePath": "late", "offset": 3990}, centurion.KindUsage, "binary")
 	b.refused("read", args{"filePath": "short", "offset": 2}, centurion.KindUsage, "past the end", "has 1 line")

@@ -161,6 +161,7 @@ x.txt
 		{"an ignored directory by name", grepInput{Pattern: `Limit`, Path: "gen"}, "gen/c.go\n     1| func Limit\n\n(1 match in 1 file)\n"},
 		{"letters as Go has them", grepInput{Pattern: `\bb\d`, Include: "umlaut.txt"}, "umlaut.txt\n     1| äb1\n\n(1 match in 1 file)\n"},
 		{"what only Go knows", grepInput{Pattern: `\Qother()\E`, Include: "*.go"}, "a.go\n     4| func other() {}\n\n(1 match in 1 file)\n"},
+		{"more than a line", grepInput{Pattern: `Limit.*\n`, Include: "*.txt"}, "no line matches in 2 files; a pattern is matched against one line at a time\n"},
 		{"a pattern that looks like a flag", grepInput{Pattern: `--dash`, Include: "*.txt"}, "no line matches in 2 files\n"},
 		{"at the beginning of a long line", grepInput{Pattern: `^yy`, Include: "*.js"}, "long.js\n     1| " + strings.Repeat("y", 300) + "…\n\n(1 match in 1 file)\n"},
 		{"around the match in a long line", grepInput{Pattern: `needle`, Include: "*.js"},

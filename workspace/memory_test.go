@@ -103,6 +103,7 @@ func TestMemoryAfterRestart(t *testing.T) {
 		"huge":        {func(f string) error { return appendTo(f, "12 own 00ff 9223372036854775807\n") }, whole},
 		"cut off":     {func(f string) error { return cutOff(f, 1) }, whole[:2]},
 		"overwritten": {func(f string) error { return os.WriteFile(f, []byte("1 own - 5\nno\n"), 0o600) }, nil},
+		"all of it":   {func(f string) error { return os.WriteFile(f, []byte(strings.Repeat("no\n", 99)), 0o600) }, nil},
 		"other bytes": {func(f string) error { return spoil(f, "[x] T2", "[-] T2") }, whole[:2]},
 		"emptied":     {func(f string) error { return os.Truncate(f, 0) }, nil},
 		"removed":     {os.Remove, nil},
@@ -251,6 +252,27 @@ func TestMemoryTakenAway(t *testing.T) {
 	healed(t, a)
 	if got := get(t, one, a.Path()); got != replaced(t, want, "one", "uno", "[~] T2", "[x] T2", "[ ] T3", "[x] T3") {
 		t.Errorf("after it was begun anew:\n%s", got)
+	}
+}
+
+// What is known begins with a plan that is not there yet, also after a restart.
+func TestMemoryBeforeThePlan(t *testing.T) {
+	t.Parallel()
+	dir, memory := open(t, nil).Dir(), t.TempDir()
+	first := process(t, dir, memory)
+	edit(t, first.Todo(), func(d *todo.Doc) error { _, err := d.Add("", todo.Item{Title: "one"}); return err })
+	if _, err := first.Todo().Replace(t.Context(), healPlan, nil); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, first.Todo(), mark("T1", todo.Done), mark("T2", todo.Done))
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(dir, ".opencode", "todo.md"), replaced(t, healPlan, "three", "3"))
+	second := process(t, dir, memory)
+	edit(t, second.Todo(), looked)
+	if got, want := get(t, second, second.Todo().Path()), replaced(t, healPlan, "three", "3", "[ ] T1", "[x] T1", "[ ] T2", "[x] T2"); got != want {
+		t.Errorf("file:\n%s\nwant:\n%s", got, want)
 	}
 }
 
