@@ -60,6 +60,17 @@ func TestStatusNamesWhatHelps(t *testing.T) {
 			t.Errorf("a review has passed:\n%s", b.String())
 		}
 	})
+	t.Run("marked by hand", func(t *testing.T) {
+		t.Parallel()
+		doc, err := todo.Parse([]byte("# Plan\n- [~] T4 Four\n- [!] T5 Five\n- [~] T6 Six\n- [!] T7 Seven\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := stands(doc, nil, centurion.Task{ID: "tsk_6", Item: "T6", Agent: "worker", Status: centurion.TaskRunning},
+			centurion.Task{ID: "tsk_7", Item: "T7", Agent: "worker", Status: centurion.TaskBlocked})
+		equal(t, "marked", strings.Join(s.marked(), "\n"), "Marked as blocked: T5. Set those that can continue to open with update_todo.\n"+
+			"Marked as running, but no task works on it: T4. Delegate it, or do it and set it to done with update_todo.")
+	})
 	t.Run("unproven, while others work", func(t *testing.T) {
 		t.Parallel()
 		doc, err := todo.Parse([]byte("# Plan\n- [~] T5 Five\n- [x] T6 Six\n"))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/workspace/todo"
 )
 
 // What a mission has as evidence: the weakest of its items; without items, what the strongest check of the first source says that names one.
@@ -80,5 +81,42 @@ func TestWholeReviewed(t *testing.T) {
 		if got := (View{Tasks: []centurion.Task{work, review}}).wholeReviewed(); got != test.want {
 			t.Errorf("%+v: %v", test, got)
 		}
+	}
+}
+
+// A plan is worth as much as its weakest item, and one with nothing but reviews as much as these.
+func TestEvidenceOfAPlan(t *testing.T) {
+	t.Parallel()
+	at := func(s int64) centurion.Time { return centurion.Time{Time: time.Unix(s, 0)} }
+	said := func(result string) centurion.Task {
+		return centurion.Task{ID: "r", Item: "T9", Agent: "reviewer", Status: centurion.TaskCompleted, Started: at(3), Ended: at(4), Result: result}
+	}
+	green := centurion.Receipt{Command: "make test", Passed: true, Final: true, Proof: centurion.ProofProven}
+	for name, test := range map[string]struct {
+		plan string
+		task centurion.Task
+		want centurion.Evidence
+	}{
+		"no plan":                   {"", centurion.Task{}, centurion.EvidenceProven},
+		"only a review that passed": {"- [x] T9 Look @reviewer\n", said("PASS"), centurion.EvidenceReviewed},
+		"only one without verdict":  {"- [x] T9 Look @reviewer\n", said("fine"), centurion.EvidenceNone},
+		"an item and its review":    {"- [x] T1 One\n- [x] T9 Look @reviewer\n", said("PASS"), centurion.EvidenceReviewed},
+		"an item without a check":   {"- [x] T1 One\n", centurion.Task{}, centurion.EvidenceNone},
+		"an item that is open":      {"- [ ] T1 One\n", centurion.Task{}, centurion.EvidenceProven},
+	} {
+		v := View{Mission: centurion.Mission{Options: centurion.MissionOptions{Verify: []string{"make test"}}}, Receipts: []centurion.Receipt{green}, Tasks: []centurion.Task{test.task}}
+		if test.plan != "" {
+			doc, err := todo.Parse([]byte("# P\n" + test.plan))
+			if err != nil {
+				t.Fatal(err)
+			}
+			v.Plan.Doc = doc
+		}
+		if got := v.Evidence(t.TempDir()); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+	if got := (View{Unread: centurion.ErrShutdown}).Evidence(t.TempDir()); got != centurion.EvidenceNone {
+		t.Errorf("a plan that cannot be read: %s", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/store"
 )
 
 // What is left of a task's own budget is told for tool calls and time only when less than a fifth is left, and time runs on between the
@@ -151,6 +152,24 @@ func TestEventsOfTransitions(t *testing.T) {
 		centurion.MissionPlanning: centurion.EventMissionUpdated, centurion.MissionPaused: centurion.EventMissionResumed} {
 		if got := MissionEvent(from, centurion.MissionRunning); got != want {
 			t.Errorf("from %s: %s, want %s", from, got, want)
+		}
+	}
+}
+
+// A mission that waits for a person says what is asked, or by how many and what; a permission is no question.
+func TestOpenQuestions(t *testing.T) {
+	ask := func(agent, text string) store.Ask {
+		return store.Ask{ID: "que_1", Type: store.AskQuestion, Agent: agent, Text: text}
+	}
+	permission := store.Ask{Type: store.AskPermission, Agent: "reviewer", Text: "rm"}
+	one, two := ask("worker", "which\nway?"), ask("planner", "why?")
+	for want, open := range map[string][]store.Ask{
+		"worker asks: which\nway? (centurion answer que_1 TEXT)":                {one, permission},
+		"worker asks 2 questions: which way? · which way? (" + AsksHint + ")":   {one, permission, one},
+		"worker, planner ask 2 questions: which way? · why? (" + AsksHint + ")": {one, two},
+	} {
+		if got := OpenQuestions(one, open); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
