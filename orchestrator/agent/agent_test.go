@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"runtime"
+	"slices"
 	"testing"
 
 	"centurion"
@@ -106,5 +107,36 @@ func isClosed(c <-chan struct{}) bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// A tool call runs until it is done, the oldest first; within it nothing can be stopped that it would wait for.
+func TestRunningCalls(t *testing.T) {
+	t.Parallel()
+	var l Live
+	running := func() (ids []string) {
+		for _, c := range l.Running() {
+			ids = append(ids, c.ID)
+		}
+		return ids
+	}
+	in, first := l.Call(t.Context(), "bash", "call_2", "msg_1")
+	_, second := l.Call(t.Context(), "read", "call_3", "msg_2")
+	if got := running(); !slices.Equal(got, []string{"call_2", "call_3"}) || l.Standing().Waits != WaitTool {
+		t.Errorf("%s run; it waits for %q", got, l.Standing().Waits)
+	}
+	first()
+	if got := running(); !slices.Equal(got, []string{"call_3"}) {
+		t.Errorf("%s run", got)
+	}
+	second()
+	if got := running(); len(got) > 0 || l.Standing().Waits != "" {
+		t.Errorf("%s run; it waits for %q", got, l.Standing().Waits)
+	}
+	if err := RefuseInCall(in, "stop"); centurion.KindOf(err) != centurion.KindConflict {
+		t.Error(err)
+	}
+	if err := RefuseInCall(t.Context(), "stop"); err != nil {
+		t.Error(err)
 	}
 }

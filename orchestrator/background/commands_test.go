@@ -32,20 +32,20 @@ func TestEndedBackgroundsAreLetGo(t *testing.T) {
 		if err := s.add(b); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := spool.Write([]byte("printed")); err != nil {
+		if _, err := spool.Write([]byte("printed\xc3")); err != nil {
 			t.Fatal(err)
 		}
-		s.end(b, centurion.CommandResult{Bytes: 7}, nil, nil)
+		s.end(b, centurion.CommandResult{Bytes: 8}, nil, nil)
 		if n := files(); n > keepEnded+1 {
 			t.Fatalf("%d files after %d commands", n, i+1)
 		}
 	}
 	all := s.of("ses_1")
-	if first := s.look(all[0], true); !strings.Contains(first.Output, "not kept any more") || first.Bytes != 7 || first.ExitCode != 0 {
+	if first := s.look(all[0], true); !strings.Contains(first.Output, "not kept any more") || first.Bytes != 8 || first.ExitCode != 0 {
 		t.Errorf("the first: %+v", first)
 	}
 	last := all[len(all)-1]
-	if got := s.look(last, true).Output; got != "printed" {
+	if got := s.look(last, true).Output; got != "printed\uFFFD" { // no more comes of the letter that has begun
 		t.Errorf("the last: %v", got)
 	}
 	if got := s.look(last, true).Output; got != "" {

@@ -7,11 +7,14 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/agents"
 	"centurion/event"
 	"centurion/orchestrator/claims"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/review"
 	"centurion/orchestrator/state"
+	"centurion/permission"
+	"centurion/workspace"
 	"centurion/workspace/todo"
 )
 
@@ -276,6 +279,39 @@ func TestItemOfABrief(t *testing.T) {
 		var b strings.Builder
 		itemBrief(&b, view, test.task, test.since)
 		equal(t, name, b.String(), test.want)
+	}
+}
+
+// A first message lists the project's files to an agent that may list them itself, also where only nobody has decided on it.
+func TestFileListFollowsTheRules(t *testing.T) {
+	t.Parallel()
+	ws, err := workspace.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ws.Close() })
+	if err := ws.WriteFile("a.go", []byte("package a\n")); err != nil {
+		t.Fatal(err)
+	}
+	rule := func(a permission.Action) []permission.Level {
+		return []permission.Level{{Name: "project", Rules: []permission.Rule{{Permission: "list", Pattern: "*", Action: a}}}}
+	}
+	lists := agents.Agent{Name: "worker", Tools: []string{"ls"}}
+	for name, test := range map[string]struct {
+		agent agents.Agent
+		rules []permission.Level
+		want  bool
+	}{
+		"allowed":     {lists, rule(permission.Allow), true},
+		"not decided": {lists, nil, true},
+		"to be asked": {lists, rule(permission.Ask), false},
+		"denied":      {lists, rule(permission.Deny), false},
+		"without ls":  {agents.Agent{Name: "worker"}, rule(permission.Allow), false},
+	} {
+		d := &Desk{Workspace: ws, Rules: func(string) []permission.Level { return test.rules }}
+		if got := d.fileList(t.Context(), test.agent, nil, ""); strings.Contains(got, "Names only (1 file)") != test.want || strings.Contains(got, "a.go") != test.want {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }
 

@@ -140,3 +140,23 @@ func TestPlannedReviews(t *testing.T) {
 		}
 	}
 }
+
+// An item may be a review that names no reviewer if it has predecessors and neither an agent nor anything to write or to check.
+func TestWhatMayBeAReview(t *testing.T) {
+	t.Parallel()
+	for lines, want := range map[string]bool{
+		"- [ ] T2 Look\n  - after: T1\n":                     true,
+		"- [ ] T2 Look\n":                                    false,
+		"- [ ] T2 Look @worker\n  - after: T1\n":             false,
+		"- [ ] T2 Look\n  - after: T1\n  - files: a.go\n":    false,
+		"- [ ] T2 Look\n  - after: T1\n  - verify: `make`\n": false,
+	} {
+		doc, err := todo.Parse([]byte("# P\n- [x] T1 One\n" + lines))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(Outline(doc), "if it is itself one, name @reviewer"); got != want {
+			t.Errorf("%q: %v", lines, got)
+		}
+	}
+}
