@@ -503,6 +503,28 @@ func TestWithEndsItsSubscription(t *testing.T) {
 	}
 }
 
+// A reader that leaves at a toast which came by itself gets nothing more, and the subscription ends.
+func TestReaderLeavesAtToast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open := func(ctx context.Context) iter.Seq2[centurion.Event, error] {
+			return func(yield func(centurion.Event, error) bool) {
+				for _, e := range (&script{}).queued("a").started("a").events {
+					e.Time = centurion.Now()
+					if !yield(e, nil) {
+						return
+					}
+				}
+				<-ctx.Done()
+			}
+		}
+		for e := range With(t.Context(), &Deriver{}, open) {
+			if e.Type == centurion.EventToast {
+				break
+			}
+		}
+	})
+}
+
 // Who waits for the person does not run, until the answer is there; who is blocked and has been gone on with counts no more.
 func TestBoardAskingAndContinued(t *testing.T) {
 	s := &script{}
