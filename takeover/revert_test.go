@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/event"
 	"centurion/store"
 )
 
@@ -107,6 +108,13 @@ func TestUndoOpensThePlan(t *testing.T) {
 	check("before", asItEnded)
 	undo(UndoRequest{}, r.task.ID)
 	check("undone", t1Undone)
+	told, err := r.store.Events(ctx, store.EventQuery{Mission: r.mission.ID, Types: []centurion.EventType{centurion.EventTodoUpdated}})
+	if err != nil || len(told) != 1 {
+		t.Fatalf("%d times it is told how the plan stands, %v", len(told), err)
+	}
+	if d, err := event.Decode[event.TodoData](told[0]); err != nil || d.Open != 2 || d.Done != 0 || len(d.Items) != 2 {
+		t.Errorf("the plan is told as %+v, %v", d, err)
+	}
 	undo(UndoRequest{Redo: true}, r.task.ID)
 	check("brought back", asItEnded)
 

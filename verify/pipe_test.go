@@ -142,6 +142,8 @@ func TestMuffled(t *testing.T) {
 		"go vet ./...\ngo test ./...":              "`go vet ./...` may fail unseen",
 		"go test ./... || cat log":                 "`||` lets it pass where `go test ./...` fails",
 		"set -e; go test ./... || cat log":         "`||` lets it pass",
+		// Too long to be read.
+		"go test ./... | head # " + strings.Repeat("x", maxChain): "",
 		// Told by CanOnlyPass.
 		"go test ./... || true": "", "go test ./...; echo ok": "", "true": "",
 		// Honest.

@@ -38,14 +38,6 @@ func (b *Branches) Fork(ctx context.Context, of, at string) (Forked, error) {
 	if err != nil {
 		return Forked{}, err
 	}
-	// Report a bad reference before anything is created.
-	t, err := b.Store.Tree(ctx, of)
-	if err == nil {
-		_, err = messageOf(t, at)
-	}
-	if err != nil {
-		return Forked{}, err
-	}
 	m := Copy(from, rec.Agent)
 	if m.Todo, m.HadItems, err = plan.Copy(ctx, b.Workspace, from.Todo, m.ID); err != nil {
 		return Forked{}, err
