@@ -157,7 +157,7 @@ func TestOwn(t *testing.T) {
 	if c.Model != "own/global" {
 		t.Errorf("model %q: the own key stands before OpenCode's", c.Model)
 	}
-	for key, want := range map[string]bool{"verify": true, "worktree.setup": true, "max_workers": false} {
+	for key, want := range map[string]bool{"verify": true, "worktree.setup": true, "max_workers": false, "unset": false} {
 		if _, project := c.Origin(key); project != want {
 			t.Errorf("origin of %s: from the project = %v", key, project)
 		}
