@@ -28,6 +28,7 @@ func TestStubJavaScript(t *testing.T) {
 		{"what is not understood stays", "a.js", "const f = (x) => x ++ y\nconst g = x => 1\nconst h = x => a b, i = x => 1\n", "const f = (x) => x ++ y\nconst g = x => {}\nconst h = x => a b, i = x => 1\n"},
 		{"a class without a body", "a.js", "const f = x => x\nclass A extends B", "const f = x => {}\nclass A extends B"},
 		{"a function without a body", "a.js", "const f = x => x\nfunction g()", "const f = x => {}\nfunction g()"},
+		{"in both branches", "a.js", "if (a) { b = x => x } else { c = x => x }\nif (a) b = x => x; else c = x => x\n", "if (a) { b = x => {} } else { c = x => {} }\nif (a) b = x => {}; else c = x => {}\n"},
 		{"brackets that do not match", "a.js", "const f = x => (x]\n", ""},
 		{"a component", "a.jsx", "export const A = ({ b }) => (\n  <B a=\"it's\" c={() => 1} {...b}>\n    Don't {b ? <></> : <C.D/>} {/* { */}\n  </B>\n)\nconst f = x => x < 1 / 2\n", "export const A = ({ b }) => {}\nconst f = x => {}\n"},
 		{"an element that stays", "a.jsx", "root.render(<A b={x => x}>it's {'}'}</A>)\nconst f = x => x\n", "root.render(<A b={x => x}>it's {'}'}</A>)\nconst f = x => {}\n"},

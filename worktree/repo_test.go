@@ -3,6 +3,8 @@ package worktree
 import (
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 
 	"centurion"
@@ -30,13 +32,33 @@ func TestOpenRefuses(t *testing.T) {
 	gitIn(t, base, "init", "-q", "--bare", "bare.git")
 	os.Mkdir(filepath.Join(base, "plain"), 0o755)
 	x := newRig(t, nil)
-	for _, dir := range []string{filepath.Join(base, "bare.git"), filepath.Join(base, "plain"), filepath.Join(base, "missing"), filepath.Join(x.top, ".git")} {
+	for dir, words := range map[string]string{filepath.Join(base, "bare.git"): "is a bare repository", filepath.Join(base, "plain"): "lies in no git repository",
+		filepath.Join(base, "missing"): "", filepath.Join(x.top, ".git"): "lies inside a git directory"} {
 		_, err := Open(t.Context(), Options{Dir: dir, Home: filepath.Join(base, "home")})
-		if centurion.KindOf(err) != centurion.KindNotFound {
+		if centurion.KindOf(err) != centurion.KindNotFound || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
 	if h, err := x.Head(t.Context()); err != nil || h != (Head{Branch: "main"}) {
 		t.Errorf("empty repository: %+v, %v", h, err)
+	}
+}
+
+// A git that cannot do what is needed is refused at the start; one whose version says nothing is tried.
+func TestVersionOfGit(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the git here is a shell script")
+	}
+	x := newRig(t, nil)
+	x.prog.path = filepath.Join(t.TempDir(), "git")
+	for version, ok := range map[string]bool{"2.37.9": false, "1.99.1": false, "2.38.0": true, "2.53.0.windows.1": true, "3.0.0": true, "2": true, "": true, "next.big": true} {
+		put(t, x.prog.path, "#!/bin/sh\necho git version "+version+"\n")
+		if err := os.Chmod(x.prog.path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.prog.check(t.Context()); (err == nil) != ok {
+			t.Errorf("%q: %v", version, err)
+		}
 	}
 }

@@ -210,3 +210,17 @@ func TestMayExchange(t *testing.T) {
 		}
 	}
 }
+
+// A failed check is told with everything that explains it, and nothing besides.
+func TestAccount(t *testing.T) {
+	t.Parallel()
+	for want, r := range map[string]centurion.Receipt{
+		"`sh a` ended with exit code 1 after 7 ms. It printed nothing.":                                                      {Command: "sh a", Output: " \n"},
+		"`sh a` ended with exit code 1 after 7 ms. it took too long. It printed nothing.":                                    {Command: "sh a", Error: "it took too long"},
+		"`sh a | cat` ended with exit code 1 after 7 ms. A pipe fails if any of its commands does.\n<output>\nno\n</output>": {Command: "sh a | cat", Output: "no\n"},
+	} {
+		if r.ExitCode, r.Millis = 1, 7; Account(r) != want {
+			t.Errorf("%q, want %q", Account(r), want)
+		}
+	}
+}

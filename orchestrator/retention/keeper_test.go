@@ -93,6 +93,29 @@ func TestOlderThan(t *testing.T) {
 	}
 }
 
+// Only what has ended for good is due, its record not before its session.
+func TestDueOf(t *testing.T) {
+	k := &Keeper{Config: Config{Retention: 2 * time.Hour, ArchiveAfter: time.Hour, ArchiveFailedAfter: 3 * time.Hour}}
+	for name, test := range map[string]struct {
+		task    centurion.Task
+		mission centurion.MissionStatus
+		due     bool
+		later   time.Duration // the record goes after the session
+	}{
+		"running":                      {centurion.Task{Status: centurion.TaskRunning}, centurion.MissionRunning, false, 0},
+		"archived":                     {centurion.Task{Status: centurion.TaskCompleted, Archived: centurion.Now()}, centurion.MissionRunning, false, 0},
+		"blocked, may be resumed":      {centurion.Task{Status: centurion.TaskBlocked}, centurion.MissionPaused, false, 0},
+		"blocked, its mission is over": {centurion.Task{Status: centurion.TaskBlocked}, centurion.MissionCompleted, true, time.Hour},
+		"completed":                    {centurion.Task{Status: centurion.TaskCompleted}, centurion.MissionRunning, true, 0},
+		"failed":                       {centurion.Task{Status: centurion.TaskFailed}, centurion.MissionRunning, true, time.Hour},
+	} {
+		test.task.Ended = centurion.Now()
+		if d, due := k.dueOf(test.task, test.mission); due != test.due || d.archive.Sub(d.drop).Round(time.Minute) != test.later {
+			t.Errorf("%s: %v, %+v", name, due, d)
+		}
+	}
+}
+
 // What was put aside for a task stays while a resumed task, which has the same session, names it.
 func TestAsideOfAResumedTask(t *testing.T) {
 	aside := []centurion.Aside{{Dir: "/aside/1"}}
