@@ -264,7 +264,8 @@ func TestCircleOfFilesIsBroken(t *testing.T) {
 	other := map[string]string{"T1": "b.txt", "T2": "a.txt"}
 	own := map[string]string{"T1": "a.txt", "T2": "b.txt"}
 	bubble(t, map[string]script{
-		"commander": steps(do(plans("- [ ] T1 One\n  - files: a.txt", "- [ ] T2 Two\n  - files: b.txt")), do(work("T1", "write as T1"), work("T2", "write as T2")), say("I wait")),
+		"commander": steps(do(plans("- [ ] T1 One\n  - files: a.txt", "- [ ] T2 Two\n  - files: b.txt")),
+			do(work("T1", "write as T1"), call("bash", args{"command": "sleep 1s"})), do(work("T2", "write as T2")), say("I wait")), // T1 is the older one
 		"worker": func(q scripted.Request) scripted.Answer {
 			who := writer(q)
 			last := ""
