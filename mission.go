@@ -194,7 +194,7 @@ type Reverted struct {
 	Back    bool     `json:"back,omitempty"`    // it was redone, but the plan and the notes do not reflect that yet
 }
 
-// Tally counts the done items of a plan with and without proof, and names those that a person should know about.
+// Tally counts the done items of a plan with and without proof, and names those in doubt and the cancelled ones.
 type Tally struct {
 	Verified   int      `json:"verified"` // done items with a passed check or review
 	Unverified int      `json:"unverified"`

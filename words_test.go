@@ -25,7 +25,7 @@ type word struct {
 
 // wording are the words that do not belong into texts for people or models.
 var wording = []word{
-	{`[«»]`, `straight quotes, or backticks for code`, 0},
+	{`[\x{ab}\x{bb}]`, `straight quotes, or backticks for code`, 0},
 	{`\b[Mm]end(s|ed|ing)?\b`, "fix", 0},
 	{`\b(befalls?|befell)\b`, "happen", 0},
 	{`\bput right\b`, "correct", 0},
@@ -43,7 +43,7 @@ var wording = []word{
 
 // commented are the words that do not belong into comments. The patterns ignore case.
 var commented = []word{
-	{`(?i)[«»]`, "straight quotes, or backticks for code", 0},
+	{`(?i)[\x{ab}\x{bb}]`, "straight quotes, or backticks for code", 0},
 	{`(?i)\b(whoever|whomever)\b`, "the person, the agent, the caller", 0},
 	{`(?i)\bmend(s|ed|ing)?\b`, "fix", 0},
 	{`(?i)\b(befalls?|befell)\b`, "happen", 0},
