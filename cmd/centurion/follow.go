@@ -185,21 +185,24 @@ func (c *runner) noteHost(conn *host.Connection) {
 // watch watches a mission of another process to its end. Ctrl-C only ends the watching.
 func (c *runner) watch(ctx context.Context, v *view, m server.Mission) error {
 	c.f.format = cmp.Or(c.f.format, "text")
-	after := int64(0)
-	for e, err := range v.API.Events(ctx, server.EventQuery{Mission: m.ID}) {
+	var newest centurion.Event
+	var err error
+	for newest, err = range v.API.Events(ctx, server.EventQuery{Mission: m.ID}) {
 		if err != nil {
-			return err
+			break
 		}
-		after = e.Seq
 	}
-	if err := c.draw(ctx, v.API, m.ID, after, false); err != nil {
-		return err
+	if err == nil {
+		err = c.draw(ctx, v.API, m.ID, newest.Seq, false)
 	}
-	if ctx.Err() != nil { // this process was interrupted, the mission continues
+	if ctx.Err() != nil { // this process was interrupted, the mission continues; a request that the interrupt cut is no failure
 		c.code = exitInterrupted
 		return nil
 	}
-	m, err := v.Place.Mission(ctx, m.ID)
+	if err != nil {
+		return err
+	}
+	m, err = v.Place.Mission(ctx, m.ID)
 	if err == nil {
 		c.setExitCode(m.Noun())
 	}
