@@ -3,11 +3,13 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"centurion"
+	"centurion/event"
 	"centurion/guard"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/merge"
@@ -240,6 +242,40 @@ func TestBranchMovedMeanwhile(t *testing.T) {
 	equal(t, "landed", len(r.task(rec.ID, "T1").Landed), 1)
 	equal(t, "branch", r.git("rev-parse", m.iso.Branch()), tip)
 	equal(t, "merges told", r.count(rec.ID, centurion.EventMergeDone), 2)
+}
+
+// TRIAL S9: work lands on the branch as the host left it, although an agent's git has moved the branch to a commit of its own; the person
+// is told of both commits.
+func TestBranchMovedByAnAgent(t *testing.T) {
+	t.Parallel()
+	r, m := idle(t, map[string]string{"base.txt": "base\n"})
+	left, err := m.iso.Tip(r.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, moved := range map[string][]string{
+		"deleted": {"branch", "-D", m.iso.Branch()},
+		"moved":   {"update-ref", "refs/heads/" + m.iso.Branch(), r.onTop(m, left, map[string]string{"evil.txt": "1\n"})},
+	} {
+		c := r.work(m, map[string]string{name: "1\n"})
+		r.git(moved...)
+		l := &merge.Work{Agent: "worker", Commit: c}
+		if err := m.queue.Land(r.ctx, l); err != nil || l.Back != nil {
+			t.Fatal(err, l.Back)
+		}
+		tip := r.git("rev-parse", m.iso.Branch())
+		if tip != l.There || r.git("rev-parse", tip+"^") != left {
+			t.Errorf("%s: it landed on %s", name, r.git("rev-parse", tip+"^"))
+		}
+		told := slices.ContainsFunc(r.events(m.st.ID, centurion.EventMissionUpdated), func(e centurion.Event) bool {
+			d, err := event.Decode[event.MissionData](e)
+			return err == nil && strings.Contains(d.Note, name+" "+m.iso.Branch()) && strings.Contains(d.Note, left) && strings.Contains(d.Note, moved[2])
+		})
+		if !told {
+			t.Errorf("%s: nobody was told", name)
+		}
+		left = tip
+	}
 }
 
 // From the record of a merge on it is done, whoever is cancelled meanwhile: branch and record never part.

@@ -46,6 +46,9 @@ type MergeReport struct {
 	Finished   bool                   `json:"finished,omitempty"`   // completes an interrupted merge
 	Aside      []centurion.Aside      `json:"aside,omitempty"`      // git-ignored files of the work, which are not merged
 	Running    bool                   `json:"running,omitempty"`    // the mission is running: the merge cannot be undone until it is paused
+	// Lost is the commit that the mission began on if the same branch of the person no longer contains it: a rebase, or a program that
+	// moved the branch.
+	Lost string `json:"lost,omitempty"`
 }
 
 // MergedItem is a merged task with its proof.
@@ -102,6 +105,9 @@ func (p *Person) Merge(ctx context.Context, id string, q MergeRequest) (MergeRep
 		return r, err
 	}
 	r.take(got, q, w.mission.ID)
+	if r.Lost, err = w.lost(ctx, got); err != nil {
+		return r, err
+	}
 	if r.Refused != nil {
 		return r, w.otherWays(ctx, plan, chosen, q, got, &r)
 	}
@@ -126,6 +132,16 @@ func (r *MergeReport) take(g worktree.Merging, q MergeRequest, mission string) {
 	default:
 		r.Refused.Next = "see it with `centurion diff " + mission + "`; then merge its branch yourself: git merge " + branchOfMerging(r.From)
 	}
+}
+
+// lost is the commit that the mission began on, if the person's branch of that time is checked out and no longer contains it, else "".
+func (w *workDone) lost(ctx context.Context, g worktree.Merging) (string, error) {
+	base := w.mission.Base
+	if base.Head == "" || base.Branch == "" || g.Branch != base.Branch || g.Before == "" {
+		return "", nil
+	}
+	there, err := w.repo.IsAncestor(ctx, base.Head, g.Before)
+	return text.When(!there && err == nil, base.Head), err
 }
 
 // mergeCommand is the command for a request.

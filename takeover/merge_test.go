@@ -125,6 +125,24 @@ func (r *rig) recorded() *centurion.Merged {
 	return rec.Merged
 }
 
+// A branch of the person's that lost the commit on which the mission began is merged into, and the report names that commit.
+func TestMergeNamesALostBase(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	merge := func(want string) {
+		t.Helper()
+		got, err := r.Merge(t.Context(), r.mission.ID, MergeRequest{DryRun: true})
+		if err != nil || got.Lost != want {
+			t.Errorf("lost %q, want %q, %v", got.Lost, want, err)
+		}
+	}
+	merge("")
+	r.git("commit", "-q", "--amend", "-m", "another first")
+	merge(r.mission.Base.Head)
+	r.git("switch", "-q", "-c", "topic")
+	merge("")
+}
+
 // A merge that nobody watches and that the person's own work stands in the way of is told of, and leaves no record of a merge.
 func TestMergeUnasked(t *testing.T) {
 	t.Parallel()

@@ -142,7 +142,7 @@ func TestCommitWhateverTheAgentDid(t *testing.T) {
 			if got := changed(done); !slices.Equal(got, test.want) {
 				t.Fatalf("changed %q, want %q", got, test.want)
 			}
-			if got := strings.Fields(x.person("for-each-ref", "--format=%(refname)", keptRefs)); len(got) != test.kept {
+			if got := strings.Fields(x.person("for-each-ref", "--format=%(refname)", KeptRefs)); len(got) != test.kept {
 				t.Errorf("kept %q, want %d", got, test.kept)
 			}
 			if test.want == nil {
@@ -267,7 +267,7 @@ func TestPoolIsUsedAgain(t *testing.T) {
 	// The name of a branch that was kept: what is on it stays alive.
 	old := x.person("rev-parse", "work/T1")
 	x.take("work/T1", x.head())
-	if got := x.person("for-each-ref", "--format=%(objectname)", keptRefs); got != old {
+	if got := x.person("for-each-ref", "--format=%(objectname)", KeptRefs); got != old {
 		t.Errorf("kept %q, want %q", got, old)
 	}
 }
@@ -307,14 +307,14 @@ func TestMoveAndLay(t *testing.T) {
 	if both.Parent != second || x.person("show", both.ID+":a") != "both" {
 		t.Errorf("%+v", both)
 	}
-	if got := x.person("for-each-ref", "--format=%(objectname)", keptRefs); got != mine.ID {
+	if got := x.person("for-each-ref", "--format=%(objectname)", KeptRefs); got != mine.ID {
 		t.Errorf("kept %q, want the first commit", got)
 	}
 	x.person("update-ref", "refs/heads/main2", both.ID)
 	if err := c.Move(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
-	if got := x.person("for-each-ref", "--format=%(objectname)", keptRefs+"work/T1/"+both.ID[:12]); got != both.ID {
+	if got := x.person("for-each-ref", "--format=%(objectname)", KeptRefs+"work/T1/"+both.ID[:12]); got != both.ID {
 		t.Errorf("a commit that was not landed is lost: %q", got)
 	}
 	if kept := release(t, c, second); kept != "" {
@@ -427,7 +427,7 @@ func TestMoveKeepsWhatTheSessionCommitted(t *testing.T) {
 			if err := bring(t, c, x.commitOf(x.head(), map[string][]byte{"b": []byte("b\n")})); err != nil {
 				t.Fatal(err)
 			}
-			if got := x.person("for-each-ref", "--format=%(objectname)", keptRefs); got != back || x.person("show", own+":a") != "tried" {
+			if got := x.person("for-each-ref", "--format=%(objectname)", KeptRefs); got != back || x.person("show", own+":a") != "tried" {
 				t.Errorf("kept %q, want %q", got, back)
 			}
 		})

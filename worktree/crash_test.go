@@ -101,7 +101,7 @@ func TestTakeMendsWhatItFinds(t *testing.T) {
 			if get(t, filepath.Join(dir, "a")) != "1\n" || get(t, filepath.Join(dir, "b")) != "1\n" || gitIn(t, dir, "status", "--porcelain") != "" {
 				t.Error("the checkout is not clean")
 			}
-			kept := x.person("for-each-ref", "--format=%(refname)", keptRefs)
+			kept := x.person("for-each-ref", "--format=%(refname)", KeptRefs)
 			if (kept != "") != test.kept || test.kept && x.person("show", kept+":b") != "work" {
 				t.Errorf("kept %q", kept)
 			}

@@ -81,7 +81,7 @@ func TestEverySettingThatRuns(t *testing.T) {
 	t.Parallel()
 	const driver = "git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B"
 	for key, want := range map[string]string{"diff.external": "", "diff.x.command": "", "diff.x.textconv": "", "filter.x.clean": "", "filter.x.process": "", "filter.x.required": "false",
-		"filter.x.smudge": "", "merge.x.driver": driver} {
+		"filter.x.smudge": "", "merge.x.driver": driver, "lfs.extension.x.clean": "", "lfs.extension.a.b.smudge": ""} {
 		for _, scope := range []string{"local", "worktree"} {
 			if got := untrusted([]setting{{scope, "file:.git/config", key, "evil"}}); !slices.Equal(got, []pair{{key, want}}) {
 				t.Errorf("%s %s: %q", scope, key, got)
@@ -95,6 +95,25 @@ func TestEverySettingThatRuns(t *testing.T) {
 		if got := untrusted([]setting{{"local", "file:.git/config", key, "x"}}); len(got) != 0 {
 			t.Errorf("%s: %q", key, got)
 		}
+	}
+}
+
+// git-lfs, whose filter may run, reads its configuration through git: it finds no program of the repository's for its extensions.
+func TestNoExtensionOfLFS(t *testing.T) {
+	t.Parallel()
+	x := newRig(t, map[string]string{"a": "1\n"})
+	for _, key := range []string{"clean", "smudge"} {
+		x.person("config", "lfs.extension.evil."+key, "touch sprung")
+	}
+	x.person("config", "lfs.extension.evil.priority", "0")
+	out, err := x.git(t.Context(), call{Args: []string{"config", "--get-regexp", "^lfs\\.extension"}})
+	got := map[string]string{}
+	for l := range strings.Lines(string(out)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(l), " ")
+		got[key] = value // as in git-lfs, the last one counts
+	}
+	if len(got) != 3 || got["lfs.extension.evil.clean"] != "" || got["lfs.extension.evil.smudge"] != "" || err != nil {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 

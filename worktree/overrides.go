@@ -156,10 +156,11 @@ func untrusted(entries []setting) []pair {
 	return off
 }
 
-// running matches the settings that name a command that checkouts, commits, merges or diffs run, or that make one of them required.
+// running matches the settings that name a command that checkouts, commits, merges or diffs run, or that make one of them required. git-lfs
+// runs its extensions, and fails on an empty one: a file that needs it cannot be stored in another form unnoticed.
 // Keys are as printed by git: section and name in lower case.
 var running = regexp.MustCompile(`(?s)^(diff\.external|gpg\.program|filter\..*\.(clean|smudge|process|required)|merge\..*\.driver|` +
-	`diff\..*\.(command|textconv)|gpg\..*\.(program|defaultkeycommand))$`)
+	`diff\..*\.(command|textconv)|gpg\..*\.(program|defaultkeycommand)|lfs\.extension\..*\.(clean|smudge))$`)
 
 func runs(key string) bool { return running.MatchString(key) }
 

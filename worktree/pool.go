@@ -272,13 +272,13 @@ func (o *objects) keep(ctx context.Context, label, commit string, in ...string) 
 			return err
 		}
 	}
-	ref := keptRefs + cmp.Or(label, "detached") + "/" + commit[:min(12, len(commit))]
+	ref := KeptRefs + cmp.Or(label, "detached") + "/" + commit[:min(12, len(commit))]
 	_, err := o.git(ctx, call{Args: []string{"update-ref", ref, commit}})
 	return err
 }
 
-// keptRefs is the prefix of refs that keep commits without a branch.
-const keptRefs = "refs/centurion/kept/"
+// KeptRefs is the prefix of the refs that keep commits without a branch.
+const KeptRefs = "refs/centurion/kept/"
 
 // commitOf resolves a name to a commit. The error has centurion.KindNotFound if there is none.
 func (o *objects) commitOf(ctx context.Context, name string) (string, error) {

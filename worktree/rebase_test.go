@@ -212,6 +212,55 @@ func TestRefs(t *testing.T) {
 	}
 }
 
+// A branch that another program moved, deleted or made a link is put back where this process left it, and no commit is lost.
+func TestHeld(t *testing.T) {
+	t.Parallel()
+	x := newRig(t, map[string]string{"a": "1\n"})
+	ctx := t.Context()
+	one := x.person("rev-parse", "HEAD")
+	two := x.commitOf(one, content("2\n"))
+	other := x.commitOf(one, content("3\n"))
+	const branch = "mission/x"
+	if _, _, err := x.Held(ctx, branch); centurion.KindOf(err) != centurion.KindNotFound {
+		t.Errorf("no branch: %v", err)
+	}
+	x.person("branch", branch, other)
+	for range 2 {
+		if tip, was, err := x.Held(ctx, branch); tip != other || err != nil {
+			t.Errorf("seen: %s, %s, %v", tip, was, err)
+		}
+		x.person("branch", "-f", branch, one)
+	}
+	x.Held(ctx, branch)
+	if err := x.Advance(ctx, branch, other, two); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []struct {
+		does []string
+		was  string
+	}{
+		{[]string{"rev-parse", branch}, two},
+		{[]string{"branch", "-f", branch, other}, other},
+		{[]string{"update-ref", "refs/heads/" + branch, one}, one},
+		{[]string{"branch", "-D", branch}, ""},
+		{[]string{"symbolic-ref", "refs/heads/" + branch, "refs/heads/main"}, one},
+	} {
+		x.person(s.does...)
+		if tip, was, err := x.Held(ctx, branch); tip != two || was != s.was || err != nil {
+			t.Errorf("%q: %s, %s, %v", s.does, tip, was, err)
+		}
+		if got := x.person("rev-parse", branch); got != two {
+			t.Errorf("%q: it is at %s", s.does, got)
+		}
+	}
+	if got := x.person("for-each-ref", "--format=%(objectname)", KeptRefs); got != other {
+		t.Errorf("kept %s", got)
+	}
+	if got := x.person("rev-parse", "main"); got != one {
+		t.Errorf("main is at %s", got)
+	}
+}
+
 // What lies below .opencode/ makes no difference.
 func TestTreeOf(t *testing.T) {
 	t.Parallel()

@@ -29,8 +29,9 @@ func (o *objects) Tip(ctx context.Context, branch string) (string, error) {
 // Advance moves a branch (created if from is empty) from one commit to another. The error has centurion.KindConflict if it is not at
 // from.
 func (o *objects) Advance(ctx context.Context, branch, from, to string) error {
-	ref := refOf(branch)
-	_, err := o.git(ctx, call{Args: []string{"update-ref", "-m", "centurion: merge", "--no-deref", "--end-of-options", ref, to, orZero(from, to)}})
+	o.left.mu.Lock()
+	defer o.left.mu.Unlock()
+	err := o.advance(ctx, branch, from, to)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -45,6 +46,55 @@ func (o *objects) Advance(ctx context.Context, branch, from, to string) error {
 	}
 	return &centurion.Error{Op: "advance " + branch, Kind: centurion.KindConflict, Err: err,
 		Msg: "the branch stands at " + orNothing(at) + ", not at " + orNothing(from)}
+}
+
+// advance is Advance, with o.left locked.
+func (o *objects) advance(ctx context.Context, branch, from, to string) error {
+	ref := refOf(branch)
+	_, err := o.git(ctx, call{Args: []string{"update-ref", "-m", "centurion: merge", "--no-deref", "--end-of-options", ref, to, orZero(from, to)}})
+	if err == nil {
+		o.left.set(ref, to)
+	}
+	return err
+}
+
+// leftAt is where this process left branches.
+type leftAt struct {
+	mu sync.Mutex        // held while a branch is moved, so that no reader takes the move for that of another program
+	at map[string]string // commits by ref
+}
+
+func (l *leftAt) set(ref, commit string) {
+	if l.at == nil {
+		l.at = map[string]string{}
+	}
+	l.at[ref] = commit
+}
+
+// Held is the tip of a branch that only [objects.Advance] may move. If another program has moved or deleted the branch since this process
+// moved it, or held it first, Held puts it back and keeps the other commit under refs/centurion/kept/. was is where the branch stood: tip
+// if no program moved it, "" if it was deleted. The error has centurion.KindNotFound for a branch that this process has never seen.
+func (o *objects) Held(ctx context.Context, branch string) (tip, was string, err error) {
+	o.left.mu.Lock()
+	defer o.left.mu.Unlock()
+	was, err = o.Tip(ctx, branch)
+	tip = o.left.at[refOf(branch)]
+	switch {
+	case tip == "" && err == nil:
+		o.left.set(refOf(branch), was)
+		return was, was, nil
+	case tip == "" || err == nil && was == tip:
+		return was, was, err
+	case centurion.KindOf(err) == centurion.KindNotFound:
+		was = ""
+	case err != nil:
+		return "", "", err
+	default:
+		if err := o.keep(ctx, branch, was, tip); err != nil {
+			return "", "", err
+		}
+	}
+	return tip, was, o.advance(ctx, branch, was, tip)
 }
 
 // IsAncestor reports whether commit equals of or is one of its ancestors.

@@ -36,6 +36,7 @@ type repository struct {
 type objects struct {
 	*repository
 	cache objectCache
+	left  leftAt
 }
 
 // reverts reverts parts of a change in a tree, for the proof and for an undo.

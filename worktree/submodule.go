@@ -159,7 +159,7 @@ func (c *Checkout) inside(ctx context.Context) error {
 	}
 	slices.Sort(changed)
 	return &centurion.Error{Op: "commit", Kind: centurion.KindConflict,
-		Msg: "changes inside the submodule " + strings.Join(changed, ", ") + " cannot be merged; a copy is kept in its own repository under " + keptRefs,
+		Msg: "changes inside the submodule " + strings.Join(changed, ", ") + " cannot be merged; a copy is kept in its own repository under " + KeptRefs,
 		Hint: "revert them, then find a way outside the submodule: git -C " + first.Path + " reset --hard " + first.Commit + " && git -C " +
 			first.Path + " clean -fd"}
 }
@@ -192,7 +192,7 @@ func (c *Checkout) keepInside(ctx context.Context, s sub) (bool, error) {
 		_, err = c.repo.git(ctx, call{GitDir: s.From, Stdin: bytes.NewReader(pack), Args: []string{"unpack-objects", "-q"}})
 	}
 	if err == nil {
-		_, err = c.repo.git(ctx, call{GitDir: s.From, Args: []string{"update-ref", keptRefs + c.rec.Branch + "/" + head[:12], head}})
+		_, err = c.repo.git(ctx, call{GitDir: s.From, Args: []string{"update-ref", KeptRefs + c.rec.Branch + "/" + head[:12], head}})
 	}
 	return true, err
 }

@@ -51,8 +51,8 @@ func TestSubmodules(t *testing.T) {
 		t.Errorf("a change inside: %v", err)
 	}
 	module := filepath.Join(x.top, "vendor/lib ü")
-	ref := gitIn(t, module, "for-each-ref", "--format=%(refname)", keptRefs)
-	if !strings.HasPrefix(ref, keptRefs+"work/T1/") || gitIn(t, module, "show", ref+":new.txt") != "inside" {
+	ref := gitIn(t, module, "for-each-ref", "--format=%(refname)", KeptRefs)
+	if !strings.HasPrefix(ref, KeptRefs+"work/T1/") || gitIn(t, module, "show", ref+":new.txt") != "inside" {
 		t.Errorf("kept %q", ref)
 	}
 	if kept := release(t, c, x.head()); kept != "work/T1" {
@@ -81,8 +81,8 @@ func TestCommitInsideASubmodule(t *testing.T) {
 	if centurion.KindOf(err) != centurion.KindConflict || !strings.Contains(err.Error(), "submodule lib") {
 		t.Errorf("a commit inside: %v", err)
 	}
-	ref := gitIn(t, filepath.Join(x.top, "lib"), "for-each-ref", "--format=%(refname)", keptRefs)
-	if !strings.HasPrefix(ref, keptRefs+"work/T1/") || gitIn(t, filepath.Join(x.top, "lib"), "show", ref+":new.txt") != "inside" {
+	ref := gitIn(t, filepath.Join(x.top, "lib"), "for-each-ref", "--format=%(refname)", KeptRefs)
+	if !strings.HasPrefix(ref, KeptRefs+"work/T1/") || gitIn(t, filepath.Join(x.top, "lib"), "show", ref+":new.txt") != "inside" {
 		t.Errorf("kept %q", ref)
 	}
 }

@@ -42,6 +42,9 @@ func Merge(w io.Writer, got takeover.MergeReport, o tui.ShowOptions) error {
 			fmt.Fprintf(&b, "        ! %s\n", text.Clean(l))
 		}
 	}
+	if got.Lost != "" {
+		fmt.Fprintf(&b, "! %[1]s no longer contains %[2]s, where the mission began; if you did not rebase it, see: git reflog %[1]s\n", text.Clean(got.Branch), commitName(got.Lost))
+	}
 	for _, a := range got.Aside {
 		fmt.Fprintf(&b, "! %s\n", text.Clean(a.String()))
 	}

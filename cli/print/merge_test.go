@@ -13,14 +13,15 @@ import (
 func TestMergeSays(t *testing.T) {
 	for running, want := range map[bool]string{false: "\nundo: centurion undo msn_1\n", true: "\nundo: centurion pause msn_1 && centurion undo msn_1\n"} {
 		var b strings.Builder
-		got := takeover.MergeReport{Mission: "msn_1", Branch: "main", Running: running, Aside: []centurion.Aside{{Dir: "/kept", Files: []string{"out/a.txt"}}}}
+		got := takeover.MergeReport{Mission: "msn_1", Branch: "main", Running: running, Lost: strings.Repeat("ab", 20), Aside: []centurion.Aside{{Dir: "/kept", Files: []string{"out/a.txt"}}}}
 		if err := Merge(&b, got, tui.ShowOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := Merged(&b, got); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(b.String(), want) || !strings.Contains(b.String(), "! git ignores out/a.txt: not merged, kept in /kept\n") {
+		if !strings.Contains(b.String(), want) || !strings.Contains(b.String(), "! git ignores out/a.txt: not merged, kept in /kept\n") ||
+			!strings.Contains(b.String(), "! main no longer contains ababababab, where the mission began") {
 			t.Errorf("running %t:\n%s", running, b.String())
 		}
 	}

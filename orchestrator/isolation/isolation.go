@@ -20,6 +20,7 @@ import (
 	"centurion/guard"
 	"centurion/orchestrator/state"
 	"centurion/store"
+	"centurion/text"
 	"centurion/workspace"
 	"centurion/worktree"
 )
@@ -231,12 +232,18 @@ func (m *Checkouts) Base(ctx context.Context) (centurion.Base, error) {
 // Branch is the name of the branch that collects the mission's work, without refs/heads/.
 func (m *Checkouts) Branch() string { return BranchOf(m.st.ID) }
 
-// Tip returns the tip of the mission's branch. It waits for the snapshot.
+// Tip returns the tip of the mission's branch. It waits for the snapshot. Agents can reach the branch through git: if another program has
+// moved it since this host did, Tip moves it back and tells the person.
 func (m *Checkouts) Tip(ctx context.Context) (string, error) {
 	if _, err := m.Base(ctx); err != nil {
 		return "", err
 	}
-	return m.Ground.Repo.Tip(ctx, m.Branch())
+	tip, was, err := m.Ground.Repo.Held(ctx, m.Branch())
+	if err != nil || was == tip {
+		return tip, err
+	}
+	did := text.If(was == "", "deleted "+m.Branch(), "moved "+m.Branch()+" to "+was+", which is kept under "+worktree.KeptRefs)
+	return tip, m.st.Tell(ctx, func(d *event.MissionData) { d.Note = "another program " + did + "; it is back at " + tip })
 }
 
 // ViewTo makes commit visible to all later readers, as the tip of the mission's branch. It does not wait for current readers.
