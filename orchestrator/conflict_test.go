@@ -102,7 +102,7 @@ func TestConflictComesBack(t *testing.T) {
 	equal(t, "returns told", strings.Join(r.returns(m.ID, two.ID), "; "), "conflict x.txt 1")
 	for _, q := range r.requests("worker") {
 		if q.Session == two.Session && q.Step() == 3 {
-			has(t, q.Last(), "does not fit", "- x.txt (", "What the others wanted", "T1 do T1", "it says one", "What you were to do: T2", "<<<<<<<")
+			has(t, q.Last(), "does not fit", "- x.txt (", "What the others wanted", "T1 do T1", "it says one", "What you were to do: T2", "<<<<<<<", "Your checkout holds your work on top of the newest state")
 		}
 	}
 	equal(t, "commits", r.git("rev-list", "--count", "main.."+isolation.BranchOf(m.ID)), "2")

@@ -1,11 +1,15 @@
 package orchestrator
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"centurion"
+	"centurion/provider/scripted"
 )
 
 // ORCH-58: a plan that a reviewer sends whole may be older than what the Commander has changed meanwhile. That stays, item by item and line by
@@ -67,4 +71,63 @@ func TestOldCopyKeepsMarks(t *testing.T) {
 			t.Error(said[1])
 		}
 	})
+}
+
+// The line of an item may change just before its task ends. One that cannot be read is checked as it was when the work began, and one that is
+// gone ends the task. A review runs no check of its item in either case.
+func TestItemChangesAsItsTaskEnds(t *testing.T) {
+	const slip, gone = "# Plan\n- [~]T1 One\n  - verify: `exists a.txt`\n- [ ] T2 Two\n", "# Plan\n- [ ] T2 Two\n"
+	for name, test := range map[string]struct {
+		agent, plan, message string
+		checks               int
+	}{
+		"a worker's cannot be read":   {"worker", slip, "", 1},
+		"a worker's is gone":          {"worker", gone, "T1 was removed from the plan", 0},
+		"a reviewer's stays":          {"reviewer", "# Plan\n- [x] T1 One\n  - verify: `exists a.txt`\n- [ ] T2 Two\n", "", 0},
+		"a reviewer's cannot be read": {"reviewer", slip, "", 0},
+	} {
+		for place, isolated := range map[string]bool{"in worktrees": true, "in one place": false} {
+			t.Run(name+" "+place, faked(func(t *testing.T) {
+				var r *rig
+				last := func(agent, text string) scripted.Answer {
+					if agent == test.agent { // no watch tells of it
+						if err := os.WriteFile(filepath.Join(r.dir, todoMD), []byte(test.plan), 0o644); err != nil {
+							t.Error(err)
+						}
+					}
+					return say(text)
+				}
+				cast := map[string]script{
+					"commander": steps(do(barePlan("- [ ] T1 One", "  - verify: `exists a.txt`", "- [ ] T2 Two")), do(work("T1", "write it")), say("I wait"),
+						do(call("write", args{"filePath": "own.txt", "content": "x\n"})), do(handTo("reviewer", "T1", "look")), say("I wait")),
+					"worker": func(q scripted.Request) scripted.Answer {
+						if q.Step() == 1 {
+							return do(sh("put a.txt a"))
+						}
+						return last("worker", "made it")
+					},
+					"reviewer": func(scripted.Request) scripted.Answer { return last("reviewer", "PASS") },
+				}
+				if r = newRig(t, cast); isolated {
+					r = inRepo(t, nil, cast)
+				}
+				m := r.mission(centurion.MissionOptions{MaxRounds: 9})
+				receipts, err := r.store.Receipts(r.ctx, m.ID)
+				if err != nil {
+					t.Error(err)
+				}
+				tasks := slices.DeleteFunc(r.tasks(m.ID), func(one centurion.Task) bool { return one.Agent != test.agent })
+				if len(tasks) == 0 {
+					t.Fatal("no task")
+				}
+				one := tasks[0]
+				equal(t, "checks", len(slices.DeleteFunc(receipts, func(got centurion.Receipt) bool { return got.Task != one.ID })), test.checks)
+				if test.message == "" {
+					equal(t, "status", one.Status, centurion.TaskCompleted)
+				} else if one.Error == nil || one.Status != centurion.TaskCancelled || !strings.Contains(one.Error.Message, test.message) {
+					t.Errorf("%s: %+v", one.Status, one.Error)
+				}
+			}))
+		}
+	}
 }

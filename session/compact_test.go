@@ -356,6 +356,35 @@ func TestCompactionWhenAsked(t *testing.T) {
 	if d := r.compactions(); len(d) > 2 || r.record().Metadata.Compact {
 		t.Errorf("%d compactions, asked still: %v", len(d), r.record().Metadata.Compact)
 	}
+	// Asked for while an answer or a failure is written down, it survives the end of the host.
+	update := func(f func(tx *store.Tx) error) {
+		if err := r.store.Update(t.Context(), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, write := range map[string]func(){
+		"the last answer": func() {
+			model.main = func(provider.Request) (provider.Delta, error) { asked = true; return provider.Delta{}, nil }
+			r.say("and the last")
+			r.turn()
+		},
+		"the end of a retry": func() { asked = true; update(r.Session.ClearRetry) },
+		"another model": func() {
+			asked = true
+			update(func(tx *store.Tx) error {
+				return r.PutModel(tx, centurion.ModelRef{ID: "b", Provider: "c"}, centurion.Retry{})
+			})
+		},
+	} {
+		write()
+		if rec := r.record(); !rec.Metadata.Compact {
+			t.Errorf("%s: forgotten", what)
+		} else {
+			rec.Metadata.Compact = false
+			update(func(tx *store.Tx) error { return tx.PutSession(&rec) })
+		}
+		r.reopen()
+	}
 }
 
 // LOOP-20: the budget is asked before a summary is, and a turn that ends meanwhile ends it.

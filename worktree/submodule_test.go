@@ -86,3 +86,38 @@ func TestCommitInsideASubmodule(t *testing.T) {
 		t.Errorf("kept %q", ref)
 	}
 }
+
+// A submodule is there only where the person has it at the recorded commit, whatever kind its git directory is of; others stay empty
+// directories. One that is removed is removed by the commit.
+func TestSubmodulesThatAreThere(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	lib := newRigAt(t, filepath.Join(base, "lib"), "", map[string]string{"lib.txt": "lib\n"})
+	x := newRigAt(t, filepath.Join(base, "project"), "", map[string]string{"a": "1\n"})
+	x.person("clone", "-q", lib.top, "within") // its git directory stands in it
+	for _, name := range []string{"within", "apart", "unfetched", "lost"} {
+		x.person("submodule", "--quiet", "add", lib.top, name)
+	}
+	x.person("update-index", "--cacheinfo", "160000,"+strings.Repeat("1", 40)+",unfetched")
+	x.person("commit", "-qm", "submodules")
+	head := x.head()
+	if err := os.RemoveAll(filepath.Join(x.top, ".git", "modules", "lost")); err != nil {
+		t.Fatal(err)
+	}
+	c := x.take("work/T1", head)
+	for name, want := range map[string]bool{"within": true, "apart": true, "unfetched": false, "lost": false} {
+		all, err := os.ReadDir(filepath.Join(c.Where().Dir, name))
+		if err != nil || (len(all) > 0) != want {
+			t.Errorf("%s: %v, %v", name, all, err)
+		}
+		if got := c.Submodule(name + "/lib.txt"); (got == name) != want {
+			t.Errorf("the submodule of a file in %s: %q", name, got)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(c.Where().Dir, "apart")); err != nil {
+		t.Fatal(err)
+	}
+	if got := changed(commit(t, c)); !slices.Equal(got, []string{"deleted apart"}) {
+		t.Errorf("changed %q", got)
+	}
+}
