@@ -19,6 +19,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/redact"
 )
 
 const (
@@ -98,6 +99,11 @@ type KeyInfo struct {
 type authEntry struct {
 	Type string `json:"type"`
 	Key  string `json:"key,omitempty"`
+
+	// What a login of OpenCode's consists of.
+	Access  string `json:"access,omitempty"`
+	Refresh string `json:"refresh,omitempty"`
+	Token   string `json:"token,omitempty"`
 }
 
 func (k *Keys) ownPath() (string, error) {
@@ -142,8 +148,37 @@ func readAuth(path string) (map[string]authEntry, error) {
 	return out, nil
 }
 
+// Keys returns the keys known without asking the keyring: those of the configuration and of both auth.json, of whatever type. Files
+// that cannot be read are left out; they are reported when one of their keys is needed.
+func (c *Config) Keys() []redact.Key {
+	var out []redact.Key
+	for _, id := range slices.Sorted(maps.Keys(c.Providers)) {
+		p := c.Providers[id]
+		out = append(out, redact.Key{Name: id, Value: string(p.APIKey)})
+		for _, header := range slices.Sorted(maps.Keys(p.Headers)) {
+			if value := p.Headers[header]; redact.Named(header) || strings.EqualFold(header, "Authorization") {
+				out = append(out, redact.Key{Name: id, Value: value[strings.LastIndexByte(value, ' ')+1:]})
+			}
+		}
+	}
+	out = append(out, redact.Key{Name: "brave", Value: string(c.Own.Search.Brave)}, redact.Key{Name: "tavily", Value: string(c.Own.Search.Tavily)},
+		redact.Key{Name: "github", Value: string(c.Own.Search.GitHub)})
+	k := NewKeys(c.opts)
+	own, _ := k.ownPath()
+	for _, path := range []string{own, k.openPath()} {
+		entries, _ := readAuth(path)
+		for _, id := range slices.Sorted(maps.Keys(entries)) {
+			e := entries[id]
+			for _, value := range []string{e.Key, e.Access, e.Refresh, e.Token} {
+				out = append(out, redact.Key{Name: id, Value: value})
+			}
+		}
+	}
+	return out
+}
+
 // Get returns the stored key of a provider and its place; an empty key if there is none. It ignores environment variables. Errors are
-// KindConfig (a file cannot be read) and KindAuth (the keyring does not answer).
+// KindConfig (a file cannot be read) and KindAuth (the keyring does not answer, or others can read our file).
 func (k *Keys) Get(ctx context.Context, provider string) (Secret, string, error) {
 	path, err := k.ownPath()
 	if err != nil {
@@ -155,6 +190,9 @@ func (k *Keys) Get(ctx context.Context, provider string) (Secret, string, error)
 	}
 	switch e := own[provider]; e.Type {
 	case "api":
+		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
+			return "", "", &centurion.Error{Op: "read key", Kind: centurion.KindAuth, Msg: path + " can be read by others", Hint: "run: chmod 600 " + path}
+		}
 		return Secret(e.Key), path, nil
 	case "keyring":
 		key, err := k.ask(ctx, func(r Keyring) (string, error) { return r.Get(keyringService, provider) })

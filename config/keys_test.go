@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"centurion"
+	"centurion/redact"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -204,6 +205,34 @@ func TestKeysOfOpenCode(t *testing.T) {
 	fails(t, err, centurion.KindConfig, path, "not valid JSON")
 	if strings.Contains(err.Error(), "gsk-secret") {
 		t.Error("the error tells the key")
+	}
+}
+
+// S7: a file of ours that others can read is refused, and the keys of all files are known for what must not be shown.
+func TestKeysToHide(t *testing.T) {
+	w := newWorld(t)
+	own, open := filepath.Join(w.home, ".local", "share", "centurion", "auth.json"), filepath.Join(w.home, ".local", "share", "opencode", "auth.json")
+	w.write(own, `{"groq":{"type":"api","key":"own-groq-1"}}`)
+	w.write(open, `{"openai":{"type":"oauth","access":"access-1","refresh":"refresh-1"}}`)
+	w.global("opencode/opencode.json", `{"provider":{"corp":{"options":{"apiKey":"corp-key-1","headers":{"Authorization":"Bearer bearer-1","X-Team":"team-1234"}}}}}`)
+	text := "own-groq-1 access-1 refresh-1 corp-key-1 bearer-1 team-1234"
+	if got := redact.New(w.load().Keys()...).Text(text); got != "[key groq] [key openai] [key openai] [key corp] [key corp] team-1234" {
+		t.Error(got)
+	}
+	if runtime.GOOS == "windows" {
+		return
+	}
+	for mode, good := range map[os.FileMode]bool{0o640: false, 0o604: false, 0o600: true, 0o400: true} {
+		if err := os.Chmod(own, mode); err != nil {
+			t.Fatal(err)
+		}
+		key, _, err := NewKeys(w.opts).Get(t.Context(), "groq")
+		if good && (key != "own-groq-1" || err != nil) {
+			t.Errorf("%o: %q, %v", mode, key.Reveal(), err)
+		}
+		if !good {
+			fails(t, err, centurion.KindAuth, "can be read by others", "chmod 600")
+		}
 	}
 }
 

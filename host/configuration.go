@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"centurion/event"
 	"centurion/orchestrator"
 	"centurion/recovery"
+	"centurion/redact"
 	"centurion/sandbox"
 	"centurion/session"
 	"centurion/workspace"
@@ -54,15 +56,17 @@ func (h *Host) configuration(ctx context.Context, cfg *config.Config, hub *event
 	oc = limits(cfg, how)
 	oc.Store, oc.Workspace, oc.Cast, oc.Model, oc.Rules, oc.Home, oc.Version = h.store, h.workspace, cast, h.models.Get, rules, home, how.Version
 	h.runner = newRunner(h.Place.Mark(), cfg.Own)
-	oc.Runner, oc.Mark, oc.Scratch, oc.Web, oc.Publish = h.runner, h.Place.Mark(), h.Place.scratch(), way, publisher(hub, how)
+	h.runner.Redact = h.models.keys
+	oc.Runner, oc.Mark, oc.Scratch, oc.Web, oc.Publish = h.runner, h.Place.Mark(), h.Place.scratch(), way, publisher(hub, h.models.keys, how)
 	oc.Assistant, oc.Worktrees, oc.Shadow = assistant, worktrees(h.Place, h.workspace, oc.Runner, cfg.Own.CommitsAlone()), shadow(h.Place, h.workspace, oc.Runner)
-	oc.Fallback, oc.Concurrency, oc.Policies, oc.Instructions = chains.For, caps, overlap, cfg.Finder()
+	oc.Fallback, oc.Concurrency, oc.Policies, oc.Instructions, oc.Keys = chains.For, caps, overlap, cfg.Finder(), h.models.keys
 	return oc, nil
 }
 
 // publisher publishes events that are not in the journal, and prints waits where no live view does.
-func publisher(hub *event.Hub, how Options) func(centurion.Event) {
+func publisher(hub *event.Hub, keys *redact.Keys, how Options) func(centurion.Event) {
 	return func(e centurion.Event) {
+		e.Data = json.RawMessage(keys.Text(string(e.Data)))
 		hub.Publish(e)
 		if e.Type == centurion.EventDelta || how.Note == nil {
 			return

@@ -23,6 +23,7 @@ import (
 	"centurion/event"
 	"centurion/guard"
 	"centurion/orchestrator"
+	"centurion/redact"
 	"centurion/sandbox"
 	"centurion/server"
 	"centurion/store"
@@ -75,6 +76,8 @@ func Own(ctx context.Context, p Place, ws *workspace.Workspace, models *Models, 
 	if h.store, err = store.Open(ctx, p.Database()); err != nil {
 		return nil, errors.Join(err, unlock())
 	}
+	models.keys.Add(redact.Key{Name: "centurion token", Value: p.Token})
+	h.store.Redact(models.keys)
 	if err := h.store.Own(ctx); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 
@@ -12,6 +13,7 @@ import (
 	"centurion/orchestrator"
 	"centurion/orchestrator/slots"
 	"centurion/provider"
+	"centurion/redact"
 )
 
 // concurrency converts the configured limits to the orchestrator's, under its agents' names.
@@ -39,10 +41,14 @@ type Models struct {
 
 	mu    sync.Mutex // protects known
 	known map[string]orchestrator.Model
+
+	keys *redact.Keys // that no model, no store and no command's output gets
 }
 
 func NewModels(cfg *config.Config, first config.Resolved) *Models {
-	return &Models{Config: cfg, First: first, known: map[string]orchestrator.Model{}}
+	keys := redact.New(redact.Environment(os.Environ())...)
+	keys.Add(cfg.Keys()...)
+	return &Models{Config: cfg, First: first, known: map[string]orchestrator.Model{}, keys: keys}
 }
 
 // Get returns the model with that name, or the mission's own for "".
@@ -63,12 +69,13 @@ func (s *Models) Get(ref string) (orchestrator.Model, error) {
 			return orchestrator.Model{}, err
 		}
 	}
+	s.keys.Add(redact.Key{Name: r.Model.Provider, Value: r.APIKey.Reveal()})
 	own := s.Config.Own
 	client := provider.New(provider.Endpoint{
 		Model: r.Model, Limits: provider.Limits(r.Limit), BaseURL: r.BaseURL, APIKey: r.APIKey.Reveal(), KeySource: r.KeySource, Headers: r.Headers, EchoReasoning: r.Echo,
 		NoSessionHeaders: own.SessionHeaders != nil && !*own.SessionHeaders, IdleTimeout: own.IdleTimeout, MaxRetries: own.MaxRetries,
 		Gates: &s.gates, Wire: r.Wire()})
-	m := orchestrator.Model{Ref: r.Model, Price: r.Price, Context: client.Model().Context, Media: r.Media, Client: client, Closed: client.Closed}
+	m := orchestrator.Model{Ref: r.Model, Price: r.Price, Context: client.Model().Context, Media: r.Media, Client: withholding{client, s.keys}, Closed: client.Closed}
 	s.known[ref] = m
 	return m, nil
 }

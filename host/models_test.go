@@ -15,7 +15,7 @@ func TestLimitsOfAModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, ok := m.Client.(*provider.Client)
+	client, ok := m.Client.(withholding).Model.(*provider.Client)
 	if !ok {
 		t.Fatalf("the client is a %T", m.Client)
 	}

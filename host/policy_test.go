@@ -19,13 +19,13 @@ import (
 func TestWaitsAreTold(t *testing.T) {
 	var told []string
 	hub := &event.Hub{}
-	publish := publisher(hub, Options{Note: func(s string) { told = append(told, s) }})
+	publish := publisher(hub, nil, Options{Note: func(s string) { told = append(told, s) }})
 	publish(centurion.Event{Type: centurion.EventDelta, Mission: "msn_1", Data: event.Data(event.DeltaData{Field: "text", Delta: "I"})})
 	publish(centurion.Event{Type: centurion.EventMissionUpdated, Mission: "msn_1", Data: event.Data(event.MissionData{Reason: "the disk is full"})})
 	if len(told) != 1 || told[0] != "mission msn_1 is stopped: the disk is full" {
 		t.Errorf("told %q", told)
 	}
-	publisher(hub, Options{})(centurion.Event{Type: centurion.EventMissionUpdated, Data: event.Data(event.MissionData{Reason: "x"})})
+	publisher(hub, nil, Options{})(centurion.Event{Type: centurion.EventMissionUpdated, Data: event.Data(event.MissionData{Reason: "x"})})
 }
 
 // C-1, LOOP-38, OPAL-58: which tool calls of an answer may overlap is a matter of configuration, for all agents and for one

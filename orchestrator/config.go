@@ -13,6 +13,7 @@ import (
 	"centurion/orchestrator/slots"
 	"centurion/permission"
 	"centurion/recovery"
+	"centurion/redact"
 	"centurion/session"
 	"centurion/store"
 	"centurion/tools/web"
@@ -47,6 +48,7 @@ type Config struct {
 	Model   func(ref string) (Model, error)
 	Runner  centurion.Runner
 	Mark    string                                // the value of [centurion.HostVariable] in programs that tools start
+	Keys    *redact.Keys                          // that file tools must not lose; nil knows none
 	Web     *web.Client                           // for the tools that fetch and search; nil without a network
 	Rules   func(agent string) []permission.Level // the permission rules for an agent, weakest first
 	Home    string                                // the person's home directory, for rules with ~

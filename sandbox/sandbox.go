@@ -45,6 +45,7 @@ type Runner struct {
 	MaxTimeout     time.Duration // maximum time limit; 0 means [DefaultMax]
 	Keep           int           // kept bytes of output; 0 means [DefaultKeep]
 	Grace          time.Duration // from SIGTERM to SIGKILL; 0 means [DefaultGrace]
+	Redact         Redactor      // replaces keys in the output, before any of it is left out; nil replaces nothing
 	Slots          int           // parallel commands of the whole host, without background ones; 0 means max(2, CPUs)
 
 	// Mark is the value of CENTURION_HOST in the environment of commands and their descendants, by which [Sweep] finds them if this
@@ -60,6 +61,12 @@ type Runner struct {
 }
 
 var _ centurion.Runner = (*Runner)(nil)
+
+// Redactor replaces the keys in an output.
+type Redactor interface {
+	// Writer returns a writer that passes a text on without keys; its Close passes on the rest.
+	Writer(to io.Writer) io.WriteCloser
+}
 
 func (r *Runner) size() int { return cmp.Or(r.Slots, max(2, runtime.NumCPU())) }
 
@@ -112,7 +119,13 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, out
 	drained := make(chan struct{})
 	group.Go("read command output", func() error {
 		defer close(drained)
-		size = copyOut(out, pipe)
+		if r.Redact == nil {
+			size = copyOut(out, pipe)
+			return nil
+		}
+		w := r.Redact.Writer(out)
+		size = copyOut(w, pipe)
+		_ = w.Close() // an error of out stops nothing
 		return nil
 	})
 	exited := make(chan struct{})

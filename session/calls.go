@@ -141,7 +141,7 @@ func (s *Session) runCall(ctx context.Context, p *centurion.Part, in json.RawMes
 		return tools.Result{} // it has no result: finishCalls runs it again
 	}
 	if err != nil {
-		text := modelError(err)
+		text := s.cfg.Call.Keys.Text(modelError(err))
 		if _, crashed := errors.AsType[*guard.PanicError](err); ctx.Err() != nil && !crashed {
 			text = stopped
 		}
@@ -149,7 +149,7 @@ func (s *Session) runCall(ctx context.Context, p *centurion.Part, in json.RawMes
 		p.State.Metadata = r.Metadata // the tool's data for clients, also of a failed call
 		return r
 	}
-	p.State.Status, p.State.Output, p.State.Title, p.State.Metadata = centurion.ToolCompleted, centurion.Clip(r.Output, maxResult), r.Title, r.Metadata
+	p.State.Status, p.State.Output, p.State.Title, p.State.Metadata = centurion.ToolCompleted, centurion.Clip(s.cfg.Call.Keys.Text(r.Output), maxResult), r.Title, r.Metadata
 	attach(p, r.Attachments)
 	p.State.Time.End = time.Now().UnixMilli()
 	return r

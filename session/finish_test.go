@@ -76,6 +76,7 @@ func TestFinishCalls(t *testing.T) {
 		"nothing may run again": {[]string{"slow", `write {"path":"a"}`}, []string{"slow: " + lost, "write: " + lost}, nil},
 		"all may run again":     {[]string{"slow", "look", "make", "look"}, []string{"slow: " + lost, "look: seen", "make: made", "look: seen"}, []string{"look", "make", "look"}},
 		"a tool that is gone":   {[]string{"slow", "unheard_of", "look"}, []string{"slow: " + lost, "unheard_of: " + lost, "look: seen"}, []string{"look"}},
+		"a key was in it":       {[]string{"slow", `look {"x":"AKIAIOSFODNN7EXAMPLE"}`, "look"}, []string{"slow: " + lost, "look: " + lost, "look: seen"}, []string{"look"}},
 		"an effect that panics": {[]string{"slow", "unsure", "look"}, []string{"slow: " + lost, "unsure: " + lost, "look: seen"}, []string{"look"}},
 	} {
 		t.Run(name, func(t *testing.T) {

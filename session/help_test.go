@@ -18,6 +18,7 @@ import (
 	"centurion"
 	"centurion/provider"
 	"centurion/provider/scripted"
+	"centurion/redact"
 	"centurion/session"
 	"centurion/store"
 	"centurion/tools"
@@ -112,7 +113,7 @@ func newRigOf(t testing.TB, c scripted.Config, ts ...tools.Tool) *rig {
 		}
 	})
 	r.cfg = session.Config{Store: r.store, Model: client(r.model.Client(), scripted.URL), Ref: ref, Tools: ts, Host: r.host,
-		Price: &centurion.Price{Input: 1, Output: 2, CacheRead: 0.5}, Root: "/project", Call: tools.Call{Mission: "msn_1", Task: "tsk_1"}}
+		Price: &centurion.Price{Input: 1, Output: 2, CacheRead: 0.5}, Root: "/project", Call: tools.Call{Mission: "msn_1", Task: "tsk_1", Keys: &redact.Keys{}}}
 	r.id = r.create()
 	r.reopen()
 	return r
@@ -128,6 +129,7 @@ func openStore(t testing.TB, path string) *store.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.Redact(&redact.Keys{})
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -31,7 +31,8 @@ func (s *Session) repair(ctx context.Context) error {
 		}
 		for j := range m.Parts {
 			p := &m.Parts[j]
-			if p.Type != centurion.PartTool || p.State == nil || p.State.Ended() || !streaming && (left(m, *p) || s.repeatable(*p) || s.unbegun(ctx, *p)) {
+			// A call whose stored input has a placeholder in place of a key would now do something else.
+			if p.Type != centurion.PartTool || p.State == nil || p.State.Ended() || !streaming && s.cfg.Call.Keys.Mark(string(p.State.Input)) == "" && (left(m, *p) || s.repeatable(*p) || s.unbegun(ctx, *p)) {
 				continue
 			}
 			st := &centurion.ToolState{Status: centurion.ToolError, Input: p.State.Input, Error: interrupted,

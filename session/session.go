@@ -134,7 +134,7 @@ func Create(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, promp
 
 // Say appends a user message to a session, in tx, and returns it as stored. Files follow its text.
 func Say(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, text string, files ...centurion.File) (centurion.Message, error) {
-	now := time.Now().UnixMilli()
+	now, text := time.Now().UnixMilli(), tx.Redacted(text)
 	m := centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: rec.ID, Role: centurion.RoleUser,
 		Origin: origin, Time: centurion.MessageTime{Created: now}, Agent: rec.Agent, Model: modelOf(rec)}
 	p := newPart(&m, centurion.PartText)

@@ -27,6 +27,7 @@ type conn struct {
 	path  string
 	sql   *sql.Conn
 	stmts map[string]*sql.Stmt
+	keys  Redactor         // replaces keys in what is written; nil replaces nothing. Used by the writer
 	next  map[*table]int64 // the next row numbers for inserts, as far as known; used by the writer
 }
 

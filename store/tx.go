@@ -90,7 +90,7 @@ func (tx *Tx) Append(e centurion.Event) (seq int64, err error) {
 		return 0, &centurion.Error{Op: "write state", Kind: centurion.KindInternal,
 			Msg: "event " + string(e.Type) + " cannot be a journal row: it needs the type of a fact and JSON data"}
 	}
-	res, err := tx.write(journalTable, []any{e.Time.Millis(), string(e.Type), e.Mission, e.Session, e.Task, string(e.Data)})
+	res, err := tx.write(journalTable, []any{e.Time.Millis(), string(e.Type), e.Mission, e.Session, e.Task, tx.Redacted(string(e.Data))})
 	if err != nil {
 		return 0, err
 	}
@@ -98,6 +98,23 @@ func (tx *Tx) Append(e centurion.Event) (seq int64, err error) {
 		tx.seq = seq
 	}
 	return seq, tx.failed(err)
+}
+
+// Redactor replaces the keys in a text.
+type Redactor interface {
+	// Text returns the text without keys. JSON stays valid JSON.
+	Text(s string) string
+}
+
+// Redact replaces keys in all rows that are written from now on. It is called before the first Update.
+func (s *Store) Redact(keys Redactor) { s.w.keys = keys }
+
+// Redacted returns a text without keys, as it would be stored: for one that is shortened before, and could lose the end of a key.
+func (tx *Tx) Redacted(s string) string {
+	if tx.c == nil || tx.c.keys == nil { // it has none after its end
+		return s
+	}
+	return tx.c.keys.Text(s)
 }
 
 // PutMission writes a mission by its id.
@@ -211,7 +228,7 @@ func (tx *Tx) put(t *table, id string, v any, others ...any) error {
 		return &centurion.Error{Op: "write state", Kind: centurion.KindInternal, Msg: fmt.Sprintf("%T %s", v, id), Err: err}
 	}
 	vals := make([]any, 0, len(t.cols)+1) // and the checksum
-	vals = append(append(append(vals, id), others...), string(data))
+	vals = append(append(append(vals, id), others...), tx.Redacted(string(data)))
 	res, err := tx.write(t, vals)
 	if err != nil || t.fixed == 1 {
 		return err

@@ -53,7 +53,13 @@ func runEdit(ctx context.Context, c *Call, in editInput) (Result, error) {
 			return Result{}, unseen
 		}
 	}
+	if mark := c.Keys.Mark(in.OldString); err != nil && mark != "" {
+		return Result{}, usage(op, "replace other lines, which name no key", "oldString has %s, which only stands for a key in %s", mark, p.name)
+	}
 	if err != nil {
+		return Result{}, err
+	}
+	if err := p.keepsKeys(c, op, old, data); err != nil {
 		return Result{}, err
 	}
 	change := diff(p.name, string(old), string(data))

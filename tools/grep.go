@@ -208,7 +208,7 @@ func clip(re *regexp.Regexp, line []byte) string {
 
 // cut shortens a long line to the piece around the match.
 func (s *search) cut(line string) string {
-	line = valid(line)
+	line = s.call.Keys.Text(valid(line))
 	if utf8.RuneCountInString(line) <= grepLineLen {
 		return line
 	}

@@ -178,6 +178,16 @@ func (p place) content(op string) ([]byte, error) {
 	return data, nil
 }
 
+// keepsKeys refuses a new content that has a placeholder where the file has the key for which it stands.
+func (p place) keepsKeys(c *Call, op string, old, data []byte) error {
+	mark := c.Keys.Lost(string(old), string(data))
+	if mark == "" {
+		return nil
+	}
+	return &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: fmt.Sprintf("%s has a key that is only shown as %s, and this would overwrite it with that text", p.name, mark),
+		Hint: "change the other lines with edit, or leave the key to the person"}
+}
+
 // replace writes the file if it is unchanged since the call read it (old; nil if there was none), and records the new version as seen
 // if the session knew the old one. Writes of other programs in the microseconds between check and write are not noticed.
 func (p place) replace(ctx context.Context, c *Call, op string, old, data []byte) error {

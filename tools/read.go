@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"centurion"
+	"centurion/redact"
 	"centurion/workspace"
 )
 
@@ -69,7 +70,7 @@ func runRead(ctx context.Context, c *Call, in readInput) (Result, error) {
 	if typ := binaryType(head); typ != "" {
 		return Result{}, binaryError(op, p, typ, info.Size())
 	}
-	v := view{from: max(1, in.Offset), limit: in.Limit}
+	v := view{keys: c.Keys, from: max(1, in.Offset), limit: in.Limit}
 	if v.limit == 0 {
 		v.limit = readLines
 	}
@@ -92,6 +93,7 @@ func binaryError(op string, p place, typ string, bytes int64) error {
 
 // view is the part of a text shown by one call.
 type view struct {
+	keys        *redact.Keys
 	from, limit int
 
 	out   strings.Builder
@@ -129,7 +131,7 @@ func (v *view) add(l *lines) bool {
 		v.nul = true
 		return true
 	}
-	s := valid(string(l.line))
+	s := v.keys.Text(valid(string(l.line)))
 	cut := headRunes(s, readLineLen)
 	if l.cut || len(cut) < len(s) {
 		cut = strings.TrimSuffix(cut, "…") + fmt.Sprintf("… (cut after %d characters)", readLineLen)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"centurion"
+	"centurion/redact"
 	"centurion/tools/web"
 	"centurion/workspace"
 )
@@ -72,6 +73,7 @@ type Call struct {
 	Seen      *Seen             // the files this session has read, for version checks
 	Writers   *Writers          // one for the whole host: prevents two sessions from replacing a file at the same time
 	Runner    centurion.Runner  // nil for roles without shell
+	Keys      *redact.Keys      // that are shown as placeholders; nil shows all texts as they are
 	Mark      string            // passed to programs started by a tool as [centurion.HostVariable]; empty outside of a host
 	Gate      Gate              // asks for permission
 	Web       *web.Client       // nil where there is no network

@@ -61,7 +61,8 @@ func runUpdateContext(ctx context.Context, c *Call, in updateContextInput) (Resu
 	if c.Notebook == nil {
 		return denied(op, "your role does not write what the sessions share", "say it in your answer")
 	}
-	u := ContextUpdate{Context: strings.TrimSpace(in.Context), Summary: strings.TrimSpace(in.Summary), Note: strings.TrimSpace(in.Note)}
+	text := func(s string) string { return c.Keys.Text(strings.TrimSpace(s)) }
+	u := ContextUpdate{Context: text(in.Context), Summary: text(in.Summary), Note: text(in.Note)}
 	if u == (ContextUpdate{}) {
 		return Result{}, usage(op, "give context, summary or note", "nothing was given to write")
 	}

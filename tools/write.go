@@ -57,6 +57,9 @@ func runWrite(ctx context.Context, c *Call, in writeInput) (Result, error) {
 	if exists && bytes.Equal(old, data) {
 		return Result{}, usage(op, "nothing has to be done", "%s already has exactly this content", p.name)
 	}
+	if err := p.keepsKeys(c, op, old, data); err != nil {
+		return Result{}, err
+	}
 	change := diff(p.name, string(old), string(data))
 	if err := p.allow(ctx, c, "edit", map[string]any{"filepath": p.name, "diff": change}); err != nil {
 		return Result{}, err
@@ -69,6 +72,9 @@ func runWrite(ctx context.Context, c *Call, in writeInput) (Result, error) {
 		r.Output = fmt.Sprintf("replaced %s%s, %s", p.name, kept, centurion.Count(lineCount(in.Content), "line"))
 	} else {
 		r.Output = fmt.Sprintf("created %s, %s", p.name, centurion.Count(lineCount(in.Content), "line"))
+	}
+	if mark := c.Keys.Mark(in.Content); mark != "" {
+		r.Output += fmt.Sprintf("; it has %s as it stands there, not the key", mark)
 	}
 	return r, nil
 }
