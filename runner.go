@@ -12,12 +12,15 @@ const HostVariable = "CENTURION_HOST"
 
 // Command is a child process to run.
 type Command struct {
-	Script  string        // a script for bash, or for sh if there is no bash; on Windows for the sh of git
-	Dir     string        // working directory, absolute
-	Env     []string      // added to the runner's allow-listed environment, as NAME=value
-	Timeout time.Duration // 0 means the runner's default; the whole process tree ends with it
-	Begun   func()        // called at its start, after waiting for other commands; its clock starts then; may be nil
-	Keep    int           // kept bytes of output, half from the head and half from the tail; 0 means the runner's default
+	Script string // a script for bash, or for sh if there is no bash; on Windows for the sh of git
+	Dir    string // working directory, absolute
+	// Workspace is the directory below which a confined command may write, absolute; "" means Dir.
+	Workspace string
+	Network   bool          // a confined command may use the network: a person has allowed this command, not only commands in general
+	Env       []string      // added to the runner's allow-listed environment, as NAME=value
+	Timeout   time.Duration // 0 means the runner's default; the whole process tree ends with it
+	Begun     func()        // called at its start, after waiting for other commands; its clock starts then; may be nil
+	Keep      int           // kept bytes of output, half from the head and half from the tail; 0 means the runner's default
 }
 
 // CommandResult is the result of a child process.

@@ -19,8 +19,8 @@ import (
 	"centurion/guard"
 )
 
-// signal is closed by the first call of a function that takes a process number.
-func signal() (<-chan struct{}, func(int)) {
+// firstCall is closed by the first call of a function that takes a process number.
+func firstCall() (<-chan struct{}, func(int)) {
 	c := make(chan struct{})
 	return c, func(int) { close(c) }
 }
@@ -36,7 +36,7 @@ func TestRunBackground(t *testing.T) {
 	spools := [2]*Spool{}
 	for i := range 2 {
 		s, begun := newSpool(t, 0), func(int) {}
-		started[i], begun = signal()
+		started[i], begun = firstCall()
 		spools[i] = s
 		group.Go("background", func() error {
 			_, err := r.RunBackground(ctx, centurion.Command{Dir: dir, Timeout: time.Minute,

@@ -2,10 +2,7 @@ package sandbox
 
 import (
 	"maps"
-	"os/exec"
 	"slices"
-
-	"centurion"
 )
 
 // Kill ends all running commands at once with SIGKILL, without a chance to clean up, including processes that left their group, where
@@ -19,27 +16,28 @@ func (r *Runner) Kill() {
 	if len(running) == 0 {
 		return
 	}
-	for _, cmd := range running {
-		kill(cmd)
+	for _, p := range running {
+		kill(p)
 	}
 	endStrays(0, slices.Collect(maps.Keys(running))...)
 }
 
-// start starts a command so that [Runner.Kill] finds it, unless that was called before.
-func (r *Runner) start(cmd *exec.Cmd, id string) error {
+// stopped reports whether [Runner.Kill] was called.
+func (r *Runner) stopped() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.killed {
-		return &centurion.Error{Op: runOp, Kind: centurion.KindInterrupted, Msg: "stopped"}
-	}
-	if err := cmd.Start(); err != nil {
-		return &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Msg: "the shell did not start", Err: err}
-	}
+	return r.killed
+}
+
+// register makes a started command known to [Runner.Kill]. It reports false if that was called meanwhile.
+func (r *Runner) register(p process, id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.running == nil {
-		r.running = map[string]*exec.Cmd{}
+		r.running = map[string]process{}
 	}
-	r.running[id] = cmd
-	return nil
+	r.running[id] = p
+	return !r.killed
 }
 
 // forget is called when a command has ended.

@@ -25,19 +25,19 @@ var terminateSignal os.Signal = syscall.SIGTERM
 func isolate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // terminate asks the group to end, and continues stopped processes, which could not handle the signal.
-func terminate(cmd *exec.Cmd) {
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGCONT)
+func terminate(p process) {
+	_ = syscall.Kill(-p.pid(), syscall.SIGTERM)
+	_ = syscall.Kill(-p.pid(), syscall.SIGCONT)
 }
 
-func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+func kill(p process) { _ = syscall.Kill(-p.pid(), syscall.SIGKILL) }
 
 // alive reports whether the group has a running member. A group's id is not reused while it has any member.
-func alive(cmd *exec.Cmd) bool {
-	if err := syscall.Kill(-cmd.Process.Pid, 0); err != nil && !errors.Is(err, syscall.EPERM) {
+func alive(p process) bool {
+	if err := syscall.Kill(-p.pid(), 0); err != nil && !errors.Is(err, syscall.EPERM) {
 		return false
 	}
-	return runs(cmd.Process.Pid)
+	return runs(p.pid())
 }
 
 func findShell() (string, error) {

@@ -25,11 +25,15 @@ func marked(int, string) bool { return false }
 func isolate(*exec.Cmd) {}
 
 // terminate does nothing: Windows has no signal that asks a process to end.
-func terminate(*exec.Cmd) {}
+func terminate(process) {}
 
-func kill(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
+func kill(p process) {
+	if c, ok := p.(*child); ok {
+		_ = c.cmd.Process.Kill()
+	}
+}
 
-func alive(*exec.Cmd) bool { return false }
+func alive(process) bool { return false }
 
 // findShell looks for the sh of Git. Windows' own command processor will not do: permission rules assume sh's interpretation of a
 // script.

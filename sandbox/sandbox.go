@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"sync"
@@ -52,12 +51,16 @@ type Runner struct {
 	// process was killed. No white space; if empty, the variable is not set and they are not found.
 	Mark string
 
+	// Confine says how commands are confined; nil means not at all. The caller ends with [Runner.Close].
+	Confine *Confinement
+
 	once  sync.Once
 	slots *semaphore.Weighted
 
-	mu      sync.Mutex           // protects the fields below
-	killed  bool                 // no command starts any more: see [Runner.Kill]
-	running map[string]*exec.Cmd // by the id in their environment
+	mu      sync.Mutex         // protects the fields below
+	killed  bool               // no command starts any more: see [Runner.Kill]
+	running map[string]process // by the id in their environment
+	places  map[string]*place  // confined workspaces, by their directory
 }
 
 var _ centurion.Runner = (*Runner)(nil)
@@ -102,14 +105,14 @@ func prepare(c centurion.Command) (shell string, err error) {
 // started, if not nil, is called with the process id when the command runs.
 func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, out io.Writer, started func(pid int)) (centurion.CommandResult, error) {
 	id, start := rand.Text(), time.Now()
-	cmd, pipe, err := r.begin(shell, c, id)
+	p, pipe, err := r.begin(shell, c, id)
 	if err != nil {
 		return centurion.CommandResult{ExitCode: -1}, err
 	}
 	defer pipe.Close()
 	defer r.forget(id)
 	if started != nil {
-		started(cmd.Process.Pid)
+		started(p.pid())
 	}
 	if c.Begun != nil {
 		c.Begun()
@@ -128,16 +131,16 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, out
 		_ = w.Close() // an error of out stops nothing
 		return nil
 	})
-	exited := make(chan struct{})
+	code, exited := -1, make(chan struct{})
 	group.Go("wait for command", func() error {
 		defer close(exited)
-		_ = cmd.Wait() // the result is read from its state
+		code = p.wait()
 		return nil
 	})
 
 	limit := min(cmp.Or(c.Timeout, r.DefaultTimeout, DefaultTimeout), cmp.Or(r.MaxTimeout, DefaultMax))
 	timedOut, stopped := await(ctx, exited, limit)
-	r.finish(cmd, exited)
+	r.finish(p, exited)
 	if timedOut || stopped {
 		endStrays(strayGrace, id)
 	}
@@ -151,7 +154,7 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, out
 	_ = pipe.Close()
 	err = group.Wait()
 
-	res := centurion.CommandResult{ExitCode: cmd.ProcessState.ExitCode(), TimedOut: timedOut, Bytes: size, Duration: time.Since(start)}
+	res := centurion.CommandResult{ExitCode: code, TimedOut: timedOut, Bytes: size, Duration: time.Since(start)}
 	if timedOut || stopped {
 		res.ExitCode = -1
 	}
@@ -163,23 +166,41 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, out
 
 // begin starts a command in its own process group, with its id in the environment. The output comes through pipe, which the caller
 // closes.
-func (r *Runner) begin(shell string, c centurion.Command, id string) (cmd *exec.Cmd, pipe *os.File, err error) {
+func (r *Runner) begin(shell string, c centurion.Command, id string) (p process, pipe *os.File, err error) {
 	pipe, w, err := os.Pipe()
 	if err != nil {
 		return nil, nil, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Err: err}
 	}
-	cmd = exec.Command(shell, "-c", c.Script)
-	cmd.Dir = c.Dir
-	cmd.Env = append(r.environment(c), commandVariable+"="+id)
-	cmd.Stdout, cmd.Stderr = w, w // one pipe, so that both streams keep their order; stdin stays nil: the null device
-	isolate(cmd)
-	err = r.start(cmd, id)
-	_ = w.Close()
-	if err != nil {
+	defer w.Close()
+	if p, err = r.start(shell, c, id, w); err != nil {
 		_ = pipe.Close()
 		return nil, nil, err
 	}
-	return cmd, pipe, nil
+	return p, pipe, nil
+}
+
+// start starts a command, confined if this runner confines, so that [Runner.Kill] finds it, unless that was called before. Both its
+// streams go to out, so that they keep their order; its input is the null device.
+func (r *Runner) start(shell string, c centurion.Command, id string, out *os.File) (process, error) {
+	in, err := r.placeOf(cmp.Or(c.Workspace, c.Dir))
+	if err != nil {
+		return nil, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Msg: "commands cannot be confined", Err: err,
+			Hint: "see: centurion doctor"}
+	}
+	if r.stopped() {
+		return nil, &centurion.Error{Op: runOp, Kind: centurion.KindInterrupted, Msg: "stopped"}
+	}
+	env := append(r.environment(c), commandVariable+"="+id)
+	p, err := in.start(c, []string{shell, "-c", c.Script}, env, id, out)
+	if err != nil {
+		return nil, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Msg: "the shell did not start", Err: err}
+	}
+	if !r.register(p, id) {
+		kill(p)
+		p.wait()
+		return nil, &centurion.Error{Op: runOp, Kind: centurion.KindInterrupted, Msg: "stopped"}
+	}
+	return p, nil
 }
 
 // await waits until a command has exited, or must be ended because of its time limit or ctx.
@@ -214,29 +235,29 @@ const drainTime = 500 * time.Millisecond
 
 // finish ends the rest of the group and waits for the shell itself. Remaining processes get the same chance to clean up as a stopped
 // command.
-func (r *Runner) finish(cmd *exec.Cmd, exited <-chan struct{}) {
+func (r *Runner) finish(p process, exited <-chan struct{}) {
 	grace := cmp.Or(r.Grace, DefaultGrace)
-	if !alive(cmd) && guard.Closed(exited) {
+	if !alive(p) && guard.Closed(exited) {
 		return
 	}
-	terminate(cmd)
+	terminate(p)
 	deadline := time.NewTimer(grace)
 	defer deadline.Stop()
 	poll := time.NewTicker(10 * time.Millisecond) // the end of a group is not signalled
 	defer poll.Stop()
-	for waiting := true; waiting && alive(cmd); {
+	for waiting := true; waiting && alive(p); {
 		select {
 		case <-deadline.C:
 			waiting = false
 		case <-poll.C:
 		}
 	}
-	if alive(cmd) || !guard.Closed(exited) {
-		kill(cmd)
+	if alive(p) || !guard.Closed(exited) {
+		kill(p)
 	}
 	<-exited
 	for range killPolls { // unreaped ones take a moment
-		if !alive(cmd) {
+		if !alive(p) {
 			return
 		}
 		<-poll.C

@@ -21,7 +21,15 @@ import (
 	"centurion/guard"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == HelperCommand {
+		os.Exit(Helper())
+	}
+	if err := SealDescriptors(); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func run(t *testing.T, r *Runner, script string) centurion.CommandResult {
 	t.Helper()

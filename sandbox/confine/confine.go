@@ -1,0 +1,55 @@
+// Package confine limits what the commands of an agent or a repository can reach, with the means of the kernel. It knows nothing of
+// sessions or missions: package sandbox gives it a [Policy] for each workspace, and starts the commands.
+//
+// On Linux there are two ways. With [Full] the commands of a workspace run below a helper process in namespaces of its own, which
+// [Enter] furnishes: other processes, the network, other people's secrets and the state directory are not there, and everything else
+// can only be read. With [Files] there are no namespaces: a thread that Landlock confines starts the commands. In both ways each
+// command has no capability, no descriptor but its three streams, and cannot mount, trace, or make namespaces.
+package confine
+
+import "slices"
+
+// Way is how commands are confined.
+type Way string
+
+// The ways, the strongest first.
+const (
+	Full  Way = "full"  // a helper process with namespaces of its own, and Landlock where the kernel has it
+	Files Way = "files" // Landlock only: files and, by the kernel's version, the network
+	None  Way = "none"  // nothing
+)
+
+// Policy is what the commands of one workspace may reach. Paths are absolute and without links; those that do not exist are passed over,
+// except in Write.
+type Policy struct {
+	Write   []string // where commands may write, the workspace first
+	Protect []string // what they may only read, below Write
+	Read    []string // what they may read although it lies below Hide
+	Hide    []string // files and directories that are not there for them
+
+	Empty   []string // shared directories for temporary files, which are empty and the workspace's own; the first one is for TMPDIR
+
+	// Caches are directories of the person that commands may fill: they read what is there, and what they write lands below Aside.
+	Caches []string
+	Aside  string // an existing directory for what is written to Caches; "" leaves them read-only
+	Temp   string // a directory for temporary files where the shared ones cannot be emptied
+}
+
+// Gaps lists what a way does not stop, in words for a person.
+func (w Way) Gaps() []string {
+	switch w {
+	case Full:
+		return []string{"what the project's own checks and builds read below the workspace", "the network of a command that a person allowed to use it"}
+	case Files:
+		return []string{"writing .git and the project's configuration in the workspace", "sockets in the file system, such as the session bus",
+			"seeing other processes", "reading shared directories for temporary files", "UDP, and TCP before Linux 6.7"}
+	}
+	return []string{"anything: commands can reach what you can reach"}
+}
+
+// below reports whether a path lies in one of the directories or is one of them.
+func below(path string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		return path == dir || dir == "/" || len(path) > len(dir) && path[:len(dir)] == dir && path[len(dir)] == '/'
+	})
+}

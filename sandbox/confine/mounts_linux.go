@@ -1,0 +1,217 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// HelperAttr returns how a helper process is started: in namespaces of its own, with the same user and the capabilities that [Enter]
+// and [Policy.Launch] need there. They count in its own user namespace only.
+func HelperAttr() *syscall.SysProcAttr {
+	uid, gid := os.Getuid(), os.Getgid()
+	return &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER,
+			unix.CAP_CHOWN, unix.CAP_FSETID, unix.CAP_MKNOD},
+	}
+}
+
+// Enter furnishes the namespaces of this process, a helper: everything can only be read, hidden paths are empty, and what the policy
+// lets commands write is put on top. It returns the policy with its paths resolved, and only those caches that can be written.
+func Enter(p Policy) (Policy, error) {
+	p = p.real()
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return p, fmt.Errorf("make mounts private: %w", err)
+	}
+	trees, err := p.takeTrees()
+	if err != nil {
+		return p, err
+	}
+	aside, _ := unix.OpenTree(unix.AT_FDCWD, p.Aside, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC) // negative if there is none
+	if err := readOnly("/"); err != nil {
+		return p, err
+	}
+	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return p, fmt.Errorf("mount /proc: %w", err)
+	}
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("800"), 0o644) // commands before everything else; without it nothing is unsafe
+	emptied, err := p.hide()
+	if err != nil {
+		return p, err
+	}
+	p.Caches = p.layCaches(aside)
+	for _, t := range trees {
+		if err := t.put(); err != nil {
+			return p, err
+		}
+	}
+	for _, path := range p.Protect {
+		if err := protect(path); err != nil {
+			return p, err
+		}
+	}
+	for _, dir := range emptied { // not before: mount points were made in them
+		if err := readOnly(dir); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// real follows the links of all paths, and leaves out those that do not exist.
+func (p Policy) real() Policy {
+	p.Read, p.Hide, p.Protect, p.Caches, p.Write = resolved(p.Read), resolved(p.Hide), resolved(p.Protect), resolved(p.Caches), resolved(p.Write)
+	p.Empty = resolved(p.Empty)
+	shorter := func(a, b string) int { return len(a) - len(b) }
+	for _, list := range [][]string{p.Read, p.Hide, p.Protect, p.Caches} {
+		slices.SortStableFunc(list, shorter) // a directory before what lies in it
+	}
+	p.Caches = slices.DeleteFunc(p.Caches, func(dir string) bool {
+		i := slices.Index(p.Caches, dir)
+		return below(dir, p.Caches[:i]) || below(dir, p.Write)
+	})
+	return p
+}
+
+// tree is a part of the file system that is put back on top.
+type tree struct {
+	path string
+	fd   int
+}
+
+// takeTrees copies the mounts of the paths that stay as they are while everything around them changes.
+func (p Policy) takeTrees() (trees []tree, err error) {
+	for i, path := range slices.Concat(p.Read, p.Write) {
+		fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+		if err != nil {
+			return nil, fmt.Errorf("take %s: %w", path, err)
+		}
+		if i < len(p.Read) {
+			if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+				return nil, fmt.Errorf("make %s read-only: %w", path, err)
+			}
+		}
+		trees = append(trees, tree{path, fd})
+	}
+	slices.SortStableFunc(trees, func(a, b tree) int { return len(a.path) - len(b.path) })
+	return trees, nil
+}
+
+// put puts a tree back to its path, which is made if it has been emptied away.
+func (t tree) put() error {
+	defer unix.Close(t.fd)
+	if err := os.MkdirAll(t.path, 0o755); err != nil {
+		return fmt.Errorf("put %s back: %w", t.path, err)
+	}
+	if err := unix.MoveMount(t.fd, "", unix.AT_FDCWD, t.path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return fmt.Errorf("put %s back: %w", t.path, err)
+	}
+	return nil
+}
+
+// readOnly makes a directory and all mounts below it read-only.
+func readOnly(dir string) error {
+	err := unix.MountSetattr(unix.AT_FDCWD, dir, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	if dir == "/" {
+		err = unix.MountSetattr(unix.AT_FDCWD, dir, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	}
+	if err != nil {
+		return fmt.Errorf("make %s read-only: %w", dir, err)
+	}
+	return nil
+}
+
+// protect makes a path below a writable one read-only.
+func protect(path string) error {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err == nil {
+		defer unix.Close(fd)
+		err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	}
+	if err == nil {
+		err = unix.MoveMount(fd, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	}
+	if err != nil {
+		return fmt.Errorf("protect %s: %w", path, err)
+	}
+	return nil
+}
+
+// hide empties the temporary and the hidden paths. It returns the hidden directories, which are still writable.
+func (p Policy) hide() (emptied []string, err error) {
+	const flags = unix.MS_NOSUID | unix.MS_NODEV
+	for _, dir := range p.Empty {
+		if err := unix.Mount("tmpfs", dir, "tmpfs", flags, "mode=1777,size=50%"); err != nil {
+			return nil, fmt.Errorf("empty %s: %w", dir, err)
+		}
+	}
+	for _, path := range p.Hide {
+		info, err := os.Lstat(path)
+		if err != nil {
+			continue // it lies in something that is empty now
+		}
+		if info.IsDir() {
+			err = unix.Mount("tmpfs", path, "tmpfs", flags, "mode=755,size=64k")
+			emptied = append(emptied, path)
+		} else {
+			err = unix.Mount("/dev/null", path, "", unix.MS_BIND, "")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("hide %s: %w", path, err)
+		}
+	}
+	return emptied, nil
+}
+
+// layCaches lays a writable layer over each cache directory and returns those where that worked. aside is a mount for what is written,
+// which it closes. Older kernels, and file systems that are layers themselves, refuse.
+func (p Policy) layCaches(aside int) (laid []string) {
+	if aside < 0 || len(p.Empty) == 0 {
+		return nil
+	}
+	defer unix.Close(aside)
+	at := filepath.Join(p.Empty[0], "aside") // seen by the helper only: it is gone before the first command
+	if os.Mkdir(at, 0o700) != nil {
+		return nil
+	}
+	defer os.Remove(at)
+	if unix.MoveMount(aside, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH) != nil {
+		return nil
+	}
+	defer func() { _ = unix.Unmount(at, unix.MNT_DETACH) }()
+	for i, dir := range p.Caches {
+		if layOver(dir, filepath.Join(at, strconv.Itoa(i))) == nil {
+			laid = append(laid, dir)
+		}
+	}
+	return laid
+}
+
+// layOver mounts an overlay over dir, which takes what is written to it into aside.
+func layOver(dir, aside string) error {
+	upper, work := filepath.Join(aside, "upper"), filepath.Join(aside, "work")
+	if err := errors.Join(os.MkdirAll(upper, 0o700), os.MkdirAll(work, 0o700)); err != nil {
+		return err
+	}
+	lower, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(lower)
+	// A name with a comma or a colon would need escapes that differ by kernel; a descriptor has neither.
+	options := strings.Join([]string{"lowerdir=/proc/self/fd/" + strconv.Itoa(lower), "upperdir=" + upper, "workdir=" + work, "userxattr"}, ",")
+	return unix.Mount("overlay", dir, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options)
+}

@@ -1,0 +1,175 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"centurion"
+	"centurion/sandbox/confine"
+)
+
+// HelperCommand is the first argument of a helper process; see [Helper].
+const HelperCommand = "__sandbox"
+
+var errHelperGone = errors.New("the helper process of this workspace has ended")
+
+// Confinement says how the commands of a [Runner] are confined. Paths are absolute.
+type Confinement struct {
+	Way     confine.Way
+	Write   []string // where commands may write beside their workspace
+	Read    []string // what they may read even if it lies in something hidden
+	Hide    []string // files and directories that are not there for them
+	Protect []string // names in a workspace that they may only read
+	Empty   []string // shared directories for temporary files; nil means [TempDirs]
+	Caches  []string // directories that they may fill; what they write is dropped with the workspace
+	Dir     string   // where temporary directories of workspaces are made
+}
+
+// Hidden returns what is hidden by default from the commands of a person with this home directory: keys, passwords, and sockets by which
+// a command would get more rights than it has.
+func Hidden(home string) []string {
+	hidden := []string{"/run/user/" + strconv.Itoa(os.Getuid()), "/run/docker.sock", "/run/containerd", "/run/podman", "/run/crio", "/run/dbus", "/run/snapd.socket"}
+	for _, name := range []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials",
+		".password-store", ".mozilla", ".config/gcloud", ".config/gh", ".config/op", ".config/google-chrome", ".config/chromium", ".config/opencode",
+		".config/centurion", ".config/anthropic", ".claude", ".codex", ".local/share/keyrings", ".local/share/opencode", ".local/share/centurion",
+		".local/state/centurion", ".bash_history", ".zsh_history"} {
+		if home != "" {
+			hidden = append(hidden, filepath.Join(home, name))
+		}
+	}
+	return hidden
+}
+
+// Caches returns the directories below home in which builds keep what they have downloaded and built.
+func Caches(home string) (caches []string) {
+	for _, name := range []string{".cache", "go/pkg", ".npm", ".cargo", ".rustup", ".m2", ".gradle", ".nuget", ".bun", ".deno", ".yarn", ".local/share/pnpm"} {
+		if home != "" {
+			caches = append(caches, filepath.Join(home, name))
+		}
+	}
+	return caches
+}
+
+// TempDirs are the shared directories for temporary files. A workspace has them for itself where they can be emptied.
+var TempDirs = []string{"/tmp", "/var/tmp", "/dev/shm"}
+
+// policy returns the policy for a workspace whose temporary directory is aside.
+func (c *Confinement) policy(workspace, aside string) confine.Policy {
+	p := confine.Policy{Write: append([]string{workspace}, c.Write...), Read: c.Read, Hide: c.Hide, Caches: c.Caches, Empty: c.Empty,
+		Aside: filepath.Join(aside, "caches"), Temp: filepath.Join(aside, "tmp")}
+	if p.Empty == nil {
+		p.Empty = TempDirs
+	}
+	for _, name := range c.Protect {
+		p.Protect = append(p.Protect, filepath.Join(workspace, name))
+	}
+	return p
+}
+
+// place is a workspace whose commands are confined alike. The zero place confines nothing.
+type place struct {
+	once  sync.Once
+	err   error
+	aside string // its temporary directory
+	confined
+}
+
+// placeOf returns the place for a workspace, which is opened at its first command.
+func (r *Runner) placeOf(workspace string) (*place, error) {
+	if r.Confine == nil || r.Confine.Way == confine.None {
+		return &place{}, nil
+	}
+	r.mu.Lock()
+	p := r.places[workspace]
+	if p == nil || p.gone() {
+		if r.places == nil {
+			r.places = map[string]*place{}
+		}
+		if p != nil {
+			_ = p.end()
+		}
+		p = &place{}
+		r.places[workspace] = p
+	}
+	r.mu.Unlock()
+	p.once.Do(func() { p.err = r.openPlace(p, workspace) })
+	return p, p.err
+}
+
+func (r *Runner) openPlace(p *place, workspace string) (err error) {
+	if workspace, err = filepath.EvalSymlinks(workspace); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(r.Confine.Dir, 0o700); err != nil {
+		return err
+	}
+	if p.aside, err = os.MkdirTemp(r.Confine.Dir, "w"); err != nil {
+		return err
+	}
+	policy := r.Confine.policy(workspace, p.aside)
+	if err := errors.Join(os.Mkdir(policy.Aside, 0o700), os.Mkdir(policy.Temp, 0o700)); err != nil {
+		return err
+	}
+	var env []string
+	if r.Mark != "" {
+		env = append(env, hostVariable+"="+r.Mark)
+	}
+	return p.open(r.Confine.Way, policy, env)
+}
+
+// end ends what runs in a place and removes its temporary directory.
+func (p *place) end() error {
+	p.once.Do(func() { p.err = errHelperGone }) // it is not opened any more
+	err := p.close()
+	if p.aside == "" {
+		return err
+	}
+	_ = filepath.WalkDir(p.aside, func(path string, d fs.DirEntry, _ error) error { // overlays leave directories without rights
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return errors.Join(err, os.RemoveAll(p.aside))
+}
+
+// Release ends everything that runs in a workspace, or below it. It is called when a workspace is given up.
+func (r *Runner) Release(workspace string) error {
+	var ended []*place
+	r.mu.Lock()
+	for dir, p := range r.places {
+		if dir == workspace || strings.HasPrefix(dir, workspace+string(filepath.Separator)) {
+			ended = append(ended, p)
+			delete(r.places, dir)
+		}
+	}
+	r.mu.Unlock()
+	var err error
+	for _, p := range ended {
+		err = errors.Join(err, p.end())
+	}
+	if err != nil {
+		return &centurion.Error{Op: "end workspace", Kind: centurion.KindDisk, Err: err}
+	}
+	return nil
+}
+
+// Close ends everything that still runs in confined workspaces. No command may be started any more.
+func (r *Runner) Close() error {
+	r.mu.Lock()
+	dirs := make([]string, 0, len(r.places))
+	for dir := range r.places {
+		dirs = append(dirs, dir)
+	}
+	r.mu.Unlock()
+	var err error
+	for _, dir := range dirs {
+		err = errors.Join(err, r.Release(dir))
+	}
+	return err
+}

@@ -1,0 +1,277 @@
+package sandbox
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"centurion"
+	"centurion/sandbox/confine"
+)
+
+// scene is a person's home with a project, as commands of an agent find it.
+type scene struct {
+	home, project, state string
+	r                    *Runner
+}
+
+func newScene(t *testing.T, way confine.Way) *scene {
+	t.Helper()
+	if way == confine.Full && os.Getenv("CENTURION_TEST_NO_NAMESPACES") != "" {
+		t.Skip("no namespaces are to be had")
+	}
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{home: home, project: filepath.Join(home, "my project ü"), state: filepath.Join(home, ".local/state/centurion")}
+	for name, text := range map[string]string{
+		".ssh/id_ed25519": "PRIVATE", ".bashrc": "# mine\n", ".cache/old": "cached\n", ".local/state/centurion/token": "TOKEN",
+		"my project ü/main.go": "package main\n", "my project ü/.git/config": "[core]\n", "my project ü/.git/hooks/README": "", "other/file": "other\n",
+	} {
+		path := filepath.Join(home, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	empty := slices.DeleteFunc(slices.Clone(TempDirs), func(dir string) bool { return strings.HasPrefix(home, dir+"/") }) // else the home is empty
+	s.r = &Runner{Mark: "mark-" + string(way), Grace: 100 * time.Millisecond, Confine: &Confinement{Way: way, Read: []string{s.project, filepath.Join(home, "other")},
+		Hide: append(Hidden(home), s.state), Protect: []string{".git", ".opencode"}, Caches: Caches(home), Empty: empty, Dir: filepath.Join(s.state, "sandbox")}}
+	t.Cleanup(func() {
+		if err := s.r.Close(); err != nil {
+			t.Error(err)
+		}
+		if left, err := os.ReadDir(filepath.Join(s.state, "sandbox")); len(left) > 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+	})
+	return s
+}
+
+func (s *scene) run(t *testing.T, c centurion.Command) centurion.CommandResult {
+	t.Helper()
+	if c.Dir == "" {
+		c.Dir = s.project
+	}
+	c.Workspace, c.Timeout = s.project, 20*time.Second
+	c.Env = append(c.Env, "HOME="+s.home, "STATE="+s.state)
+	res, err := s.r.Run(t.Context(), c)
+	if err != nil {
+		t.Fatalf("%s: %v", c.Script, err)
+	}
+	return res
+}
+
+var ways = []confine.Way{confine.Full, confine.Files}
+
+// What a build needs works in every way.
+func TestConfinedCommandWorks(t *testing.T) {
+	for _, way := range ways {
+		t.Run(string(way), func(t *testing.T) {
+			s := newScene(t, way)
+			for _, test := range []struct{ script, output string }{
+				{"echo hi; echo err >&2; exit 3", "hi\nerr\n"},
+				{"pwd", s.project + "\n"},
+				{"echo new > new.txt && cat new.txt main.go", "new\npackage main\n"},
+				{"mkdir -p a/b && mv a c && rm -r c && ls", "main.go\nnew.txt\n"},
+				{`f=$(mktemp) && echo temp > "$f" && cat "$f" && rm "$f"`, "temp\n"},
+				{"echo x > /dev/null; head -c 2 /dev/zero | wc -c; cat", "2\n"},
+				{"(echo in; exit 4) | cat; sleep 0.01 & wait; echo done", "in\ndone\n"},
+				{"git --version | cut -c1-3", "git\n"},
+				{`cat "$HOME/.cache/old"`, "cached\n"},
+			} {
+				if res := s.run(t, centurion.Command{Script: test.script}); res.Output != test.output {
+					t.Errorf("%s: exit %d, %q", test.script, res.ExitCode, res.Output)
+				}
+			}
+			if res := s.run(t, centurion.Command{Script: "exit 7"}); res.ExitCode != 7 {
+				t.Errorf("exit code %d", res.ExitCode)
+			}
+			if res := s.run(t, centurion.Command{Script: "kill -9 $$"}); res.ExitCode != -1 {
+				t.Errorf("killed by a signal: exit code %d", res.ExitCode)
+			}
+		})
+	}
+}
+
+// TRIAL S3: nothing outside the workspace is written, nothing hidden is read, and no right is won. A word after "only" names the one
+// way that stops it.
+func TestConfinementHolds(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	port := listener.Addr().(*net.TCPAddr).Port
+	for _, way := range ways {
+		t.Run(string(way), func(t *testing.T) {
+			s := newScene(t, way)
+			for _, test := range []struct {
+				script string
+				only   confine.Way
+			}{
+				{script: `echo x >> "$HOME/.bashrc"`},
+				{script: `echo x > "$HOME/other/file"`},
+				{script: `echo x > "$HOME/planted"`},
+				{script: `ln -s "$HOME" out && echo x > out/.bashrc`},
+				{script: `ln "$HOME/.bashrc" hard && echo x >> hard`},
+				{script: `mv main.go "$HOME/other/"`},
+				{script: `rm "$HOME/other/file"`},
+				{script: `chmod 777 "$HOME/.bashrc"`, only: confine.Full},
+				{script: `cat "$HOME/.ssh/id_ed25519"`},
+				{script: `grep -q . "$STATE/token"`},
+				{script: `ls "$STATE" | grep token`},
+				{script: `echo x > "$STATE/token"`},
+				{script: `echo x >> .git/config`, only: confine.Full},
+				{script: `echo x > .git/hooks/pre-commit`, only: confine.Full},
+				{script: `mv .git .git2`, only: confine.Full},
+				{script: `rm -rf .git/hooks`, only: confine.Full},
+				{script: fmt.Sprintf("(echo > /dev/tcp/127.0.0.1/%d) 2>&1", port)},
+				{script: `test "$(grep -c : /proc/net/dev)" -gt 1`, only: confine.Full},
+				{script: fmt.Sprintf("cat /proc/%d/environ | tr '\\0' '\\n' | grep -q PATH", os.Getpid())},
+				{script: fmt.Sprintf("kill -0 %d", os.Getpid())},
+				{script: fmt.Sprintf("ls /proc/%d/root/", os.Getpid())},
+				{script: `mount -t tmpfs none /mnt`},
+				{script: `unshare -Ur true`},
+				{script: `unshare -n true`},
+				{script: `mkdir jail; chroot jail true`},
+				{script: `mknod dev c 1 3`},
+				{script: `grep -q 'CapEff:[[:space:]]*0000000000000000' /proc/self/status && exit 1 || exit 0`},
+				{script: `grep -q 'NoNewPrivs:[[:space:]]*1' /proc/self/status && exit 1 || exit 0`},
+				{script: `test "$(ls /proc/self/fd | wc -l)" -gt 4`}, // the fourth is that of ls
+				{script: `test -e /run/docker.sock -a ! -c /run/docker.sock`},
+				{script: `echo x > /etc/planted`},
+				{script: `echo x > /usr/planted`},
+				{script: `ls /proc | grep -c '^[0-9]' | grep -q '[0-9][0-9]'`, only: confine.Full},
+			} {
+				res := s.run(t, centurion.Command{Script: test.script})
+				if stopped := res.ExitCode != 0; stopped != (test.only == "" || test.only == way) {
+					t.Errorf("%s: exit %d, %q", test.script, res.ExitCode, res.Output)
+				}
+			}
+			for name, want := range map[string]string{".bashrc": "# mine\n", "other/file": "other\n", ".local/state/centurion/token": "TOKEN"} {
+				if b, err := os.ReadFile(filepath.Join(s.home, name)); string(b) != want {
+					t.Errorf("%s is %q, %v", name, b, err)
+				}
+			}
+		})
+	}
+}
+
+// A command that a person has allowed by name gets the network.
+func TestConfinedNetwork(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	script := fmt.Sprintf("echo > /dev/tcp/127.0.0.1/%d", listener.Addr().(*net.TCPAddr).Port)
+	for _, way := range ways {
+		s := newScene(t, way)
+		for _, network := range []bool{false, true} {
+			if res := s.run(t, centurion.Command{Script: script, Network: network}); network != (res.ExitCode == 0) {
+				t.Errorf("%s, network %v: exit %d, %s", way, network, res.ExitCode, res.Output)
+			}
+		}
+		// Its own loopback is there all the same.
+		if res := s.run(t, centurion.Command{Script: `test -e /sys/class/net/lo`}); res.ExitCode != 0 {
+			t.Errorf("%s: no loopback: %s", way, res.Output)
+		}
+	}
+}
+
+// What commands write to the person's caches is theirs alone, and dropped with the workspace.
+func TestCachesAreLaidOver(t *testing.T) {
+	s := newScene(t, confine.Full)
+	if res := s.run(t, centurion.Command{Script: `echo changed > "$HOME/.cache/old" && echo new > "$HOME/.cache/new"`}); res.ExitCode != 0 {
+		t.Fatalf("exit %d, %s", res.ExitCode, res.Output)
+	}
+	if res := s.run(t, centurion.Command{Script: `cat "$HOME/.cache/old" "$HOME/.cache/new"`}); res.Output != "changed\nnew\n" {
+		t.Errorf("%q", res.Output)
+	}
+	if b, _ := os.ReadFile(filepath.Join(s.home, ".cache/old")); string(b) != "cached\n" {
+		t.Errorf("the person's cache has %q", b)
+	}
+	if err := s.r.Release(s.project); err != nil {
+		t.Error(err)
+	}
+	if res := s.run(t, centurion.Command{Script: `cat "$HOME/.cache/old"; ls "$HOME/.cache"`}); res.Output != "cached\nold\n" {
+		t.Errorf("afterwards: %q", res.Output)
+	}
+}
+
+// TRIAL R11: whatever a command left behind ends with its workspace.
+func TestDaemonsEndWithTheWorkspace(t *testing.T) {
+	for _, script := range []string{
+		`setsid sh -c 'sleep 7777' >/dev/null 2>&1 &`,
+		`(setsid sh -c 'sleep 7777 & disown' >/dev/null 2>&1 &)`,
+		`env -i setsid -f sleep 7777 >/dev/null 2>&1`,
+		`nohup sleep 7777 >/dev/null 2>&1 &`,
+	} {
+		s := newScene(t, confine.Full)
+		if res := s.run(t, centurion.Command{Script: script}); res.ExitCode != 0 {
+			t.Errorf("%s: exit %d, %s", script, res.ExitCode, res.Output)
+		}
+		if err := s.r.Release(s.project); err != nil {
+			t.Error(err)
+		}
+		if left := sleepers(t); len(left) > 0 {
+			t.Errorf("%s left %v", script, left)
+		}
+	}
+}
+
+// sleepers lists the processes that the daemons above are.
+func sleepers(t *testing.T) (pids []string) {
+	names, err := processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if b, _ := os.ReadFile("/proc/" + name + "/cmdline"); strings.Contains(string(b), "sleep\x007777") {
+			pids = append(pids, name)
+		}
+	}
+	return pids
+}
+
+// A helper that was killed takes its commands with it, and the next command gets a new one.
+func TestHelperIsReplaced(t *testing.T) {
+	s := newScene(t, confine.Full)
+	if res := s.run(t, centurion.Command{Script: "kill -9 1; kill -TERM 1; echo still here"}); res.Output != "still here\n" {
+		t.Errorf("a command ended its helper: %+v", res)
+	}
+	k := s.r.places[s.project].helper()
+	if err := k.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.group.Wait(); err != nil {
+		t.Error(err)
+	}
+	if res := s.run(t, centurion.Command{Script: "echo again"}); res.Output != "again\n" {
+		t.Errorf("got %+v", res)
+	}
+}
+
+func BenchmarkConfined(b *testing.B) {
+	for _, way := range []confine.Way{confine.None, confine.Files, confine.Full} {
+		b.Run(string(way), func(b *testing.B) {
+			dir := b.TempDir()
+			r := &Runner{Confine: &Confinement{Way: way, Dir: filepath.Join(dir, "aside")}}
+			defer r.Close()
+			for b.Loop() {
+				if _, err := r.Run(b.Context(), centurion.Command{Script: "true", Dir: dir}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

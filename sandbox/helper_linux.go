@@ -1,0 +1,218 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"centurion/guard"
+	"centurion/sandbox/confine"
+)
+
+// helperSocket is the descriptor of a helper's end of the socket.
+const helperSocket = 3
+
+// maxMessage limits a message between host and helper, in bytes: the kernel limits a single argument to 128 KB, and a script is one.
+const maxMessage = 200_000
+
+// toHelper is a message to a helper. The first has a policy; each other one starts a command, whose output goes to the descriptor that
+// comes with it.
+type toHelper struct {
+	Policy  *confine.Policy `json:",omitempty"`
+	ID      string          `json:",omitempty"`
+	Args    []string        `json:",omitempty"`
+	Dir     string          `json:",omitempty"`
+	Env     []string        `json:",omitempty"`
+	Network bool            `json:",omitempty"`
+}
+
+// fromHelper answers the policy, without an ID, or tells that a command has begun or exited. The process id of a command that has begun
+// comes as the sender's credentials, which the kernel translates.
+type fromHelper struct {
+	ID     string `json:",omitempty"`
+	Error  string `json:",omitempty"`
+	Exited bool   `json:",omitempty"`
+	Code   int    `json:",omitempty"`
+}
+
+// Helper runs the helper process of a workspace, until the host closes the socket, and returns the exit code. It must be called before
+// anything else in a process whose first argument is [HelperCommand]. Every process below it ends with it: it is the first one of a
+// process namespace.
+func Helper() int {
+	if err := confine.SealDescriptors(); err != nil {
+		return helperFailed(err)
+	}
+	file := os.NewFile(helperSocket, "host")
+	conn, err := net.FileConn(file)
+	if err != nil {
+		return helperFailed(err)
+	}
+	_ = file.Close()
+	h := &serving{conn: conn.(*net.UnixConn), commands: map[int]string{}}
+	if err := h.serve(); err != nil {
+		return helperFailed(err)
+	}
+	return 0
+}
+
+func helperFailed(err error) int {
+	fmt.Fprintln(os.Stderr, "centurion "+HelperCommand+":", err)
+	return 1
+}
+
+// serving is a helper at work.
+type serving struct {
+	conn *net.UnixConn
+
+	mu       sync.Mutex     // held from a fork until the command is known, so that no exit is missed
+	commands map[int]string // the ids of running commands
+}
+
+// serve reads the policy, confines this process by it, and starts what the host asks for.
+func (h *serving) serve() error {
+	// A command can signal the helper, which is its first process: without handlers the default action would end everything.
+	signals := make(chan os.Signal, 64)
+	signal.Notify(signals)
+	children := make(chan os.Signal, 1)
+	signal.Notify(children, syscall.SIGCHLD)
+	first, _, err := h.receive()
+	if err != nil || first.Policy == nil {
+		return err
+	}
+	offline, online, err := enter(*first.Policy)
+	if err != nil {
+		return h.send(fromHelper{Error: err.Error()}, 0)
+	}
+	var group guard.Group
+	group.Go("reap processes", func() error {
+		for range children {
+			h.reap()
+		}
+		return nil
+	})
+	if err := h.send(fromHelper{}, 0); err != nil {
+		return err
+	}
+	for {
+		m, out, err := h.receive()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		launcher := offline
+		if m.Network {
+			launcher = online
+		}
+		if err := h.start(launcher, m, out); err != nil {
+			return err
+		}
+	}
+}
+
+// enter confines this process and returns its confined threads.
+func enter(p confine.Policy) (offline, online *confine.Launcher, err error) {
+	if p, err = confine.Enter(p); err != nil {
+		return nil, nil, err
+	}
+	if offline, err = p.Launch(confine.Full, false); err == nil {
+		online, err = p.Launch(confine.Full, true)
+	}
+	return offline, online, err
+}
+
+// receive reads the next message and the descriptor that came with it, or -1.
+func (h *serving) receive() (m toHelper, fd int, err error) {
+	buf, oob := make([]byte, maxMessage), make([]byte, 64)
+	n, rights, _, _, err := h.conn.ReadMsgUnix(buf, oob)
+	if err == nil && n == 0 {
+		err = io.EOF
+	}
+	if err != nil {
+		return m, -1, err
+	}
+	if err := json.Unmarshal(buf[:n], &m); err != nil {
+		return m, -1, err
+	}
+	return m, descriptor(oob[:rights]), nil
+}
+
+// descriptor returns the descriptor in the control part of a message, or -1.
+func descriptor(oob []byte) int {
+	control, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return -1
+	}
+	for i := range control {
+		if fds, err := unix.ParseUnixRights(&control[i]); err == nil && len(fds) > 0 {
+			return fds[0]
+		}
+	}
+	return -1
+}
+
+// start starts a command and tells the host. An error means that the host is gone.
+func (h *serving) start(launcher *confine.Launcher, m toHelper, out int) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	defer unix.Close(out)
+	pid := 0
+	err := launcher.Do(func() error {
+		null, err := os.Open(os.DevNull)
+		if err != nil {
+			return err
+		}
+		defer null.Close()
+		pid, err = syscall.ForkExec(m.Args[0], m.Args, &syscall.ProcAttr{Dir: m.Dir, Env: m.Env,
+			Files: []uintptr{null.Fd(), uintptr(out), uintptr(out)}, Sys: &syscall.SysProcAttr{Setpgid: true}})
+		return err
+	})
+	if err != nil {
+		return h.send(fromHelper{ID: m.ID, Error: err.Error()}, 0)
+	}
+	h.commands[pid] = m.ID
+	return h.send(fromHelper{ID: m.ID}, pid)
+}
+
+// reap takes the exit of every process that has ended: of commands, which the host is told, and of orphans.
+func (h *serving) reap() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for {
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(-1, &status, unix.WNOHANG, nil)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || pid <= 0 {
+			return
+		}
+		if id, ours := h.commands[pid]; ours {
+			delete(h.commands, pid)
+			_ = h.send(fromHelper{ID: id, Exited: true, Code: status.ExitStatus()}, 0) // -1 after a signal; if the host is gone, serve ends
+		}
+	}
+}
+
+// send sends a message, with the credentials of a process if pid is not 0.
+func (h *serving) send(m fromHelper, pid int) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	var oob []byte
+	if pid != 0 {
+		oob = unix.UnixCredentials(&unix.Ucred{Pid: int32(pid), Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid())})
+	}
+	_, _, err = h.conn.WriteMsgUnix(b, oob, nil)
+	return err
+}

@@ -1,0 +1,200 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"centurion/guard"
+	"centurion/sandbox/confine"
+)
+
+// keeper is the host's side of a helper process.
+type keeper struct {
+	cmd   *exec.Cmd
+	conn  *net.UnixConn
+	group guard.Group
+
+	mu      sync.Mutex // protects the fields below
+	gone    bool
+	started map[string]*kept // commands that have begun or are about to
+}
+
+// kept is a command of a helper.
+type kept struct {
+	shell  int // its process id, as the host sees it
+	begun  chan error
+	exited chan struct{}
+	code   int
+}
+
+func (k *kept) pid() int { return k.shell }
+
+func (k *kept) wait() int {
+	<-k.exited
+	return k.code
+}
+
+// startKeeper starts a helper for a policy. env is the helper's own environment.
+func startKeeper(p confine.Policy, env []string) (*keeper, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("make socket: %w", err)
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "helper"), os.NewFile(uintptr(pair[1]), "host")
+	defer theirs.Close()
+	conn, err := net.FileConn(ours)
+	_ = ours.Close()
+	if err == nil {
+		err = passCredentials(conn.(*net.UnixConn))
+	}
+	if err != nil {
+		return nil, err
+	}
+	k := &keeper{conn: conn.(*net.UnixConn), started: map[string]*kept{}}
+	var said strings.Builder
+	k.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: []string{os.Args[0], HelperCommand}, Env: append(env, "GOMAXPROCS=2"), Dir: "/",
+		ExtraFiles: []*os.File{theirs}, Stderr: &said, SysProcAttr: confine.HelperAttr()}
+	if err := k.cmd.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("start helper: %w", err), conn.Close())
+	}
+	_ = theirs.Close() // so that the end of the helper is seen
+	if err := k.greet(p); err != nil {
+		err = errors.Join(err, k.conn.Close(), k.cmd.Wait())
+		if said.Len() > 0 {
+			err = fmt.Errorf("%s (%w)", strings.TrimSpace(said.String()), err)
+		}
+		return nil, err
+	}
+	k.group.Go("read helper", k.read)
+	return k, nil
+}
+
+func passCredentials(conn *net.UnixConn) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var serr error
+	err = raw.Control(func(fd uintptr) { serr = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1) })
+	return errors.Join(err, serr)
+}
+
+// greet sends the policy and waits until the helper has confined itself.
+func (k *keeper) greet(p confine.Policy) error {
+	b, err := json.Marshal(toHelper{Policy: &p})
+	if err == nil {
+		_, err = k.conn.Write(b)
+	}
+	if err != nil {
+		return err
+	}
+	m, _, err := k.receive()
+	if err == nil && m.Error != "" {
+		err = errors.New(m.Error)
+	}
+	return err
+}
+
+// receive reads the next message of the helper and the process id that came with it.
+func (k *keeper) receive() (m fromHelper, pid int, err error) {
+	buf, oob := make([]byte, 4096), make([]byte, 64)
+	n, rights, _, _, err := k.conn.ReadMsgUnix(buf, oob)
+	if err != nil {
+		return m, 0, err
+	}
+	if n == 0 {
+		return m, 0, errors.New("the helper has ended")
+	}
+	if control, err := unix.ParseSocketControlMessage(oob[:rights]); err == nil {
+		for i := range control {
+			if c, err := unix.ParseUnixCredentials(&control[i]); err == nil {
+				pid = int(c.Pid)
+			}
+		}
+	}
+	return m, pid, json.Unmarshal(buf[:n], &m)
+}
+
+// read takes the helper's messages until it ends; then all its commands have ended, too.
+func (k *keeper) read() error {
+	for {
+		m, pid, err := k.receive()
+		k.mu.Lock()
+		if err != nil {
+			k.gone = true
+			for id, c := range k.started {
+				delete(k.started, id)
+				c.end(-1, err)
+			}
+			k.mu.Unlock()
+			_ = k.cmd.Wait() // its exit says no more
+			return nil
+		}
+		if c := k.started[m.ID]; c != nil {
+			switch {
+			case m.Error != "":
+				delete(k.started, m.ID)
+				c.end(-1, errors.New(m.Error))
+			case m.Exited:
+				delete(k.started, m.ID)
+				c.end(m.Code, nil)
+			default:
+				c.shell = pid
+				close(c.begun)
+			}
+		}
+		k.mu.Unlock()
+	}
+}
+
+// end records the exit of a command, or with err that it has not begun.
+func (k *kept) end(code int, err error) {
+	select {
+	case <-k.begun: // closed: it had begun
+	default:
+		k.begun <- err
+	}
+	k.code = code
+	close(k.exited)
+}
+
+// start starts a command in the helper. Its output goes to out.
+func (k *keeper) start(m toHelper, out *os.File) (*kept, error) {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > maxMessage {
+		return nil, fmt.Errorf("a command of %d bytes is too long (at most %d)", len(b), maxMessage)
+	}
+	c := &kept{begun: make(chan error, 1), exited: make(chan struct{})}
+	k.mu.Lock()
+	if k.gone {
+		k.mu.Unlock()
+		return nil, errHelperGone
+	}
+	k.started[m.ID] = c
+	k.mu.Unlock()
+	if _, _, err = k.conn.WriteMsgUnix(b, unix.UnixRights(int(out.Fd())), nil); err != nil {
+		k.mu.Lock()
+		delete(k.started, m.ID)
+		k.mu.Unlock()
+		return nil, err
+	}
+	return c, <-c.begun
+}
+
+// close ends the helper and everything below it.
+func (k *keeper) close() error {
+	_ = k.cmd.Process.Kill() // the kernel ends everything in its process namespace
+	_ = k.conn.Close()
+	return k.group.Wait()
+}

@@ -1,0 +1,118 @@
+package sandbox
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"centurion"
+	"centurion/sandbox/confine"
+)
+
+// confined is how the commands of a place are started on Linux: by a helper, or by a confined thread of this process.
+type confined struct {
+	policy confine.Policy
+
+	mu      sync.Mutex // protects the fields below
+	keeper  *keeper
+	threads map[bool]*confine.Launcher // with and without the network
+}
+
+// open begins to confine by a policy.
+func (c *confined) open(way confine.Way, p confine.Policy, env []string) (err error) {
+	c.policy = p
+	if way != confine.Full {
+		return nil
+	}
+	k, err := startKeeper(p, env)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keeper = k
+	return err
+}
+
+func (c *confined) helper() *keeper {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.keeper
+}
+
+// gone reports whether a helper that was started has ended.
+func (c *confined) gone() bool {
+	k := c.helper()
+	if k == nil {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.gone
+}
+
+// start starts a command.
+func (c *confined) start(m centurion.Command, args, env []string, id string, out *os.File) (process, error) {
+	if helper := c.helper(); helper != nil {
+		dir, err := filepath.EvalSymlinks(m.Dir) // a link may lie in something hidden
+		if err != nil {
+			return nil, err
+		}
+		k, err := helper.start(toHelper{ID: id, Args: args, Dir: dir, Env: append(env, "TMPDIR="+c.policy.Empty[0]), Network: m.Network}, out)
+		if err != nil {
+			return nil, err
+		}
+		return k, nil
+	}
+	if len(c.policy.Write) == 0 {
+		return startChild(m, args, env, out)
+	}
+	l, err := c.thread(m.Network)
+	if err != nil {
+		return nil, err
+	}
+	var p *child
+	err = l.Do(func() (err error) {
+		p, err = startChild(m, args, append(env, "TMPDIR="+c.policy.Temp), out)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// thread returns the confined thread with or without the network.
+func (c *confined) thread(network bool) (*confine.Launcher, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.threads[network]; l != nil {
+		return l, nil
+	}
+	l, err := c.policy.Launch(confine.Files, network)
+	if err != nil {
+		return nil, err
+	}
+	if c.threads == nil {
+		c.threads = map[bool]*confine.Launcher{}
+	}
+	c.threads[network] = l
+	return l, nil
+}
+
+// close ends the helper with everything that runs in it, or the threads, whose commands stay confined.
+func (c *confined) close() error {
+	if k := c.helper(); k != nil {
+		return k.close()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var err error
+	for _, l := range c.threads {
+		err = errors.Join(err, l.Close())
+	}
+	c.threads = nil
+	return err
+}
+
+// SealDescriptors keeps the descriptors that this process inherited beside its three streams from its children. It is called at the
+// start of the program.
+func SealDescriptors() error { return confine.SealDescriptors() }
