@@ -58,7 +58,6 @@ func untested() map[string]string {
 	add("IKI", "no state of ours was ever without addresses, so that no row needs a default", 56)
 	add("IKI", "a step in which the other program was changed", 61, 62)
 	why["R12"] = "not there yet: limits of memory and processes for commands come with the sandbox (step 8)"
-	why["S3"] = "not there yet: the sandbox (step 8)"
 	add("LOOP", "not there yet: the profile solo with its channels and read-only helpers", 2, 3, 4, 47, 48, 49, 50, 53, 54, 55, 56, 57, 60, 63, 87)
 	return why
 }
@@ -69,6 +68,7 @@ func partly() map[string]string {
 		"IKI-4":  "messages between agents come later; a person's messages and tasks' results are there",
 		"IKI-76": "`--orphan` comes with a person's own agents",
 		"IKI-86": "the limit of 20 comes with a person's own agents",
+		"S3":     "only with --sandbox, which is not the default yet, and on Linux; writing .git and the configuration is stopped with namespaces only",
 		"S5":     "there is no port, so that no Host or Origin can be foreign: that comes with the OpenCode server (step 10). What an agent's own child could reach is closed by the sandbox (step 8)",
 		"S8":     "network and writes outside are closed by the sandbox (step 8)",
 	}

@@ -42,6 +42,12 @@ type Runner interface {
 	Run(ctx context.Context, c Command) (CommandResult, error)
 }
 
+// Releaser is a [Runner] that keeps processes for a workspace beside its commands.
+type Releaser interface {
+	// Release ends everything that runs in a workspace, or below it: the workspace is given up.
+	Release(workspace string) error
+}
+
 // BackgroundRunner is a [Runner] that also runs background commands.
 type BackgroundRunner interface {
 	Runner

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"centurion/recovery"
 	"centurion/redact"
 	"centurion/sandbox"
+	"centurion/sandbox/confine"
 	"centurion/session"
 	"centurion/workspace"
 	"centurion/worktree"
@@ -55,8 +57,11 @@ func (h *Host) configuration(ctx context.Context, cfg *config.Config, hub *event
 	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
 	oc = limits(cfg, how)
 	oc.Store, oc.Workspace, oc.Cast, oc.Model, oc.Rules, oc.Home, oc.Version = h.store, h.workspace, cast, h.models.Get, rules, home, how.Version
-	h.runner = newRunner(h.Place.Mark(), cfg.Own)
+	if h.runner, err = h.newRunner(cfg, home); err != nil {
+		return oc, err
+	}
 	h.runner.Redact = h.models.keys
+	oc.Confined = h.runner.Confine != nil && h.runner.Confine.Way == confine.Full
 	oc.Runner, oc.Mark, oc.Scratch, oc.Web, oc.Publish = h.runner, h.Place.Mark(), h.Place.scratch(), way, publisher(hub, h.models.keys, how)
 	oc.Assistant, oc.Worktrees, oc.Shadow = assistant, worktrees(h.Place, h.workspace, oc.Runner, cfg.Own.CommitsAlone()), shadow(h.Place, h.workspace, oc.Runner)
 	oc.Fallback, oc.Concurrency, oc.Policies, oc.Instructions, oc.Keys = chains.For, caps, overlap, cfg.Finder(), h.models.keys
@@ -113,9 +118,27 @@ func beyondSilence(own, usual time.Duration, o *config.Own) time.Duration {
 	return own
 }
 
-// newRunner returns the command runner of a host.
-func newRunner(mark string, own config.Own) *sandbox.Runner {
-	return &sandbox.Runner{Mark: mark, Slots: own.MaxCommands}
+// newRunner returns the command runner of a host, confined as well as this machine allows if the person wants that.
+func (h *Host) newRunner(cfg *config.Config, home string) (*sandbox.Runner, error) {
+	r := &sandbox.Runner{Mark: h.Place.Mark(), Slots: cfg.Own.MaxCommands}
+	if cfg.Own.Sandbox == "" || cfg.Own.Sandbox == "off" {
+		return r, nil
+	}
+	way, why := sandbox.Best()
+	if cfg.Own.Sandbox == "require" && way != confine.Full {
+		return nil, &centurion.Error{Op: "confine commands", Kind: centurion.KindUsage, Msg: "--sandbox require: this machine does not allow it", Err: why,
+			Hint: "see what is missing with: centurion doctor; or use --sandbox auto"}
+	}
+	if way == confine.None {
+		return r, nil
+	}
+	dir, cache := filepath.Join(h.State, "sandbox"), filepath.Join(h.State, "cache")
+	if err := errors.Join(sandbox.RemovePlaces(dir), os.MkdirAll(cache, 0o700)); err != nil { // of a host that died
+		return nil, StateError(dir, err)
+	}
+	r.Confine = &sandbox.Confinement{Way: way, Read: []string{h.Dir}, Hide: append(sandbox.Hidden(home), filepath.Dir(filepath.Dir(h.State))),
+		Protect: []string{".git", ".opencode"}, Caches: sandbox.Caches(home, os.Getenv), Cache: cache, Dir: dir}
+	return r, nil
 }
 
 // policies returns which tool calls may overlap, for the agents with their own configuration, under their names in the cast.

@@ -222,6 +222,9 @@ func (h *Host) Close() error {
 	if h.missions != nil {
 		errs = append(errs, h.missions.Project.Close())
 	}
+	if h.runner != nil {
+		errs = append(errs, h.runner.Close())
+	}
 	errs = append(errs, h.store.Close(), h.unlock())
 	return errors.Join(errs...)
 }

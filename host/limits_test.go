@@ -61,7 +61,8 @@ func TestLimitsReachTheOrchestrator(t *testing.T) {
 			t.Errorf("%s: %s", text, d)
 		}
 	}
-	if r := newRunner("m", load(`{"max_commands": 7}`).Own); r.Slots != 7 || r.Mark != "m" {
-		t.Errorf("max_commands: %d", r.Slots)
+	h := &Host{Place: Place{Dir: t.TempDir(), State: filepath.Join(t.TempDir(), "projects", "p")}}
+	if r, err := h.newRunner(load(`{"max_commands": 7}`), ""); err != nil || r.Slots != 7 || r.Mark != h.Mark() || r.Confine != nil {
+		t.Errorf("max_commands: %+v, %v", r, err)
 	}
 }

@@ -45,15 +45,17 @@ type Config struct {
 	Cast      *agents.Cast // of the profile mission
 	Assistant *agents.Cast // of the profile assistant
 	// Model finds a model by its "provider/model" name; "" is the project's default.
-	Model   func(ref string) (Model, error)
-	Runner  centurion.Runner
-	Mark    string                                // the value of [centurion.HostVariable] in programs that tools start
-	Keys    *redact.Keys                          // that file tools must not lose; nil knows none
-	Web     *web.Client                           // for the tools that fetch and search; nil without a network
-	Rules   func(agent string) []permission.Level // the permission rules for an agent, weakest first
-	Home    string                                // the person's home directory, for rules with ~
-	Publish func(centurion.Event)                 // receives token deltas; must not block
-	Version string
+	Model  func(ref string) (Model, error)
+	Runner centurion.Runner
+	// Confined means that the runner confines commands fully, so that those inside the project need no approval.
+	Confined bool
+	Mark     string                                // the value of [centurion.HostVariable] in programs that tools start
+	Keys     *redact.Keys                          // that file tools must not lose; nil knows none
+	Web      *web.Client                           // for the tools that fetch and search; nil without a network
+	Rules    func(agent string) []permission.Level // the permission rules for an agent, weakest first
+	Home     string                                // the person's home directory, for rules with ~
+	Publish  func(centurion.Event)                 // receives token deltas; must not block
+	Version  string
 	// Worktrees opens the project's git repository; nil if there is none: then all sessions of a mission write in the
 	// project's own directory. The host closes it.
 	Worktrees func(context.Context) (*worktree.Repo, error)

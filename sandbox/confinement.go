@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ type Confinement struct {
 	Protect []string // names in a workspace that they may only read
 	Empty   []string // shared directories for temporary files; nil means [TempDirs]
 	Caches  []string // directories that they may fill; what they write is dropped with the workspace
+	Cache   string   // an existing directory for the caches of builds where Caches cannot be laid over; "" for none
 	Dir     string   // where temporary directories of workspaces are made
 }
 
@@ -45,8 +47,14 @@ func Hidden(home string) []string {
 	return hidden
 }
 
-// Caches returns the directories below home in which builds keep what they have downloaded and built.
-func Caches(home string) (caches []string) {
+// Caches returns the directories in which builds keep what they have downloaded and built: those below home, and others that the
+// environment names.
+func Caches(home string, env func(string) string) (caches []string) {
+	for _, name := range []string{"XDG_CACHE_HOME", "GOCACHE", "GOMODCACHE", "CARGO_HOME", "npm_config_cache", "GRADLE_USER_HOME", "PIP_CACHE_DIR", "UV_CACHE_DIR"} {
+		if dir := env(name); filepath.IsAbs(dir) {
+			caches = append(caches, dir)
+		}
+	}
 	for _, name := range []string{".cache", "go/pkg", ".npm", ".cargo", ".rustup", ".m2", ".gradle", ".nuget", ".bun", ".deno", ".yarn", ".local/share/pnpm"} {
 		if home != "" {
 			caches = append(caches, filepath.Join(home, name))
@@ -60,7 +68,7 @@ var TempDirs = []string{"/tmp", "/var/tmp", "/dev/shm"}
 
 // policy returns the policy for a workspace whose temporary directory is aside.
 func (c *Confinement) policy(workspace, aside string) confine.Policy {
-	p := confine.Policy{Write: append([]string{workspace}, c.Write...), Read: c.Read, Hide: c.Hide, Caches: c.Caches, Empty: c.Empty,
+	p := confine.Policy{Write: slices.Concat([]string{workspace}, c.Write, single(c.Cache)), Read: c.Read, Hide: c.Hide, Caches: c.Caches, Empty: c.Empty,
 		Aside: filepath.Join(aside, "caches"), Temp: filepath.Join(aside, "tmp")}
 	if p.Empty == nil {
 		p.Empty = TempDirs
@@ -69,6 +77,14 @@ func (c *Confinement) policy(workspace, aside string) confine.Policy {
 		p.Protect = append(p.Protect, filepath.Join(workspace, name))
 	}
 	return p
+}
+
+// single returns a path as a list, which is empty without it.
+func single(path string) []string {
+	if path == "" {
+		return nil
+	}
+	return []string{path}
 }
 
 // place is a workspace whose commands are confined alike. The zero place confines nothing.
@@ -119,7 +135,7 @@ func (r *Runner) openPlace(p *place, workspace string) (err error) {
 	if r.Mark != "" {
 		env = append(env, hostVariable+"="+r.Mark)
 	}
-	return p.open(r.Confine.Way, policy, env)
+	return p.open(r.Confine, policy, env)
 }
 
 // end ends what runs in a place and removes its temporary directory.
@@ -129,13 +145,18 @@ func (p *place) end() error {
 	if p.aside == "" {
 		return err
 	}
-	_ = filepath.WalkDir(p.aside, func(path string, d fs.DirEntry, _ error) error { // overlays leave directories without rights
+	return errors.Join(err, RemovePlaces(p.aside))
+}
+
+// RemovePlaces removes [Confinement.Dir] as a host that died has left it, or one directory in it.
+func RemovePlaces(dir string) error {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error { // overlays leave directories without rights
 		if d != nil && d.IsDir() {
 			_ = os.Chmod(path, 0o700)
 		}
 		return nil
 	})
-	return errors.Join(err, os.RemoveAll(p.aside))
+	return os.RemoveAll(dir)
 }
 
 // Release ends everything that runs in a workspace, or below it. It is called when a workspace is given up.

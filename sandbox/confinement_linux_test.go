@@ -44,7 +44,7 @@ func newScene(t *testing.T, way confine.Way) *scene {
 	}
 	empty := slices.DeleteFunc(slices.Clone(TempDirs), func(dir string) bool { return strings.HasPrefix(home, dir+"/") }) // else the home is empty
 	s.r = &Runner{Mark: "mark-" + string(way), Grace: 100 * time.Millisecond, Confine: &Confinement{Way: way, Read: []string{s.project, filepath.Join(home, "other")},
-		Hide: append(Hidden(home), s.state), Protect: []string{".git", ".opencode"}, Caches: Caches(home), Empty: empty, Dir: filepath.Join(s.state, "sandbox")}}
+		Hide: append(Hidden(home), s.state), Protect: []string{".git", ".opencode"}, Caches: Caches(home, func(string) string { return "" }), Empty: empty, Dir: filepath.Join(s.state, "sandbox")}}
 	t.Cleanup(func() {
 		if err := s.r.Close(); err != nil {
 			t.Error(err)

@@ -13,6 +13,7 @@ import (
 // confined is how the commands of a place are started on Linux: by a helper, or by a confined thread of this process.
 type confined struct {
 	policy confine.Policy
+	caches []string // environment that sends builds to their own caches where the person's are read-only
 
 	mu      sync.Mutex // protects the fields below
 	keeper  *keeper
@@ -20,9 +21,12 @@ type confined struct {
 }
 
 // open begins to confine by a policy.
-func (c *confined) open(way confine.Way, p confine.Policy, env []string) (err error) {
+func (c *confined) open(how *Confinement, p confine.Policy, env []string) (err error) {
 	c.policy = p
-	if way != confine.Full {
+	if how.Way != confine.Full {
+		if how.Cache != "" {
+			c.caches = []string{"XDG_CACHE_HOME=" + how.Cache, "GOCACHE=" + filepath.Join(how.Cache, "go-build"), "npm_config_cache=" + filepath.Join(how.Cache, "npm")}
+		}
 		return nil
 	}
 	k, err := startKeeper(p, env)
@@ -71,7 +75,7 @@ func (c *confined) start(m centurion.Command, args, env []string, id string, out
 	}
 	var p *child
 	err = l.Do(func() (err error) {
-		p, err = startChild(m, args, append(env, "TMPDIR="+c.policy.Temp), out)
+		p, err = startChild(m, args, append(append(env, "TMPDIR="+c.policy.Temp), c.caches...), out)
 		return err
 	})
 	if err != nil {

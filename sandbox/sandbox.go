@@ -1,11 +1,11 @@
 // Package sandbox runs child processes for a model or a repository. It owns the start and the end of commands: their environment, their
 // time limits, the kept output, the number of parallel commands, and that nothing of them is left behind.
 //
-// It enforces a process group that is killed as a whole, an allow list for the environment, a limit on output and a time limit. There
-// is no further confinement yet: a command can read and write everything that the person's account can, use the network, and leave its
-// process group (setsid). Such a process is found by its environment and ended together with the command, or if it holds the command's
-// output. Permission rules decide beforehand whether a command may run at all. Processes that survive a killed host are found by a mark
-// in their environment and ended by the next host ([Sweep]).
+// It enforces a process group that is killed as a whole, an allow list for the environment, a limit on output and a time limit. With a
+// [Confinement] the kernel also limits what a command reaches, and ends all that it left behind with its workspace. Without one a command
+// can do what the person's account can, and leave its process group (setsid). Such a process is found by its environment and ended
+// together with the command, or if it holds the command's output. Permission rules decide beforehand whether a command may run at all.
+// Processes that survive a killed host are found by a mark in their environment and ended by the next host ([Sweep]).
 package sandbox
 
 import (
@@ -18,6 +18,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/sandbox/confine"
 	"centurion/text"
 )
 
@@ -277,6 +279,14 @@ func causeOf(ctx context.Context, op string) error {
 	return &centurion.Error{Op: op, Kind: kind, Msg: "stopped", Err: cause}
 }
 
+// confinement describes how commands are confined.
+func (r *Runner) confinement() string {
+	if r.Confine == nil || r.Confine.Way == confine.None {
+		return "confinement: none; a command can reach the files and the network that you can"
+	}
+	return fmt.Sprintf("confinement: %s; not stopped: %s", r.Confine.Way, strings.Join(r.Confine.Way.Gaps(), ", "))
+}
+
 // Describe describes in plain words what is enforced and what is not, one line each.
 func (r *Runner) Describe() []string {
 	lines := slices.Clone(inForce)
@@ -288,5 +298,5 @@ func (r *Runner) Describe() []string {
 		fmt.Sprintf("output: %d bytes kept, head and tail", cmp.Or(r.Keep, DefaultKeep)),
 		fmt.Sprintf("commands at once: %d, and those in the background", r.size()),
 		"environment: allow list; names that look like secrets are left out",
-		"confinement: none; a command can reach the files and the network that you can")
+		r.confinement())
 }

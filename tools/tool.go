@@ -76,6 +76,7 @@ type Call struct {
 	Keys      *redact.Keys      // that are shown as placeholders; nil shows all texts as they are
 	Mark      string            // passed to programs started by a tool as [centurion.HostVariable]; empty outside of a host
 	Gate      Gate              // asks for permission
+	Network   bool              // set by the gate: a person has allowed this very script, so that it may use the network
 	Web       *web.Client       // nil where there is no network
 	Delegator Delegator         // nil for roles that cannot delegate
 	Planner   Planner           // nil for roles that cannot change the plan

@@ -100,7 +100,7 @@ func (c *Checker) runOn(ctx context.Context, t Trees, tree, command, script stri
 func (c *Checker) once(ctx context.Context, dir, command, script string, limit int) (centurion.CheckRun, error) {
 	timeout := cmp.Or(c.Timeout, DefaultTimeout)
 	run := centurion.CheckRun{ExitCode: -1, Time: centurion.Now()}
-	want := centurion.Command{Script: script, Dir: dir, Timeout: timeout, Keep: limit}
+	want := centurion.Command{Script: script, Dir: dir, Network: true, Timeout: timeout, Keep: limit}
 	strict := strictPipes(command)
 	if strict {
 		want.Script = pipefail + drained(script)

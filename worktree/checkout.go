@@ -373,6 +373,11 @@ func (c *Checkout) Release(ctx context.Context, into string) (kept string, err e
 	if c.rec.Free {
 		return "", nil
 	}
+	if r, ok := c.repo.opts.Runner.(centurion.Releaser); ok {
+		if err := r.Release(c.dir); err != nil {
+			return "", err
+		}
+	}
 	branch := c.rec.Branch
 	if err := c.present(); err != nil {
 		kept, drop := c.repo.drop(ctx, branch, "", into)

@@ -135,7 +135,7 @@ func (cs *checkouts) RetrySetups() {
 
 // setup runs one command.
 func (c *Checkout) setup(ctx context.Context, command string) error {
-	res, err := c.repo.opts.Runner.Run(ctx, centurion.Command{Script: command, Dir: c.project(), Timeout: setupTime, Keep: 16 << 10})
+	res, err := c.repo.opts.Runner.Run(ctx, centurion.Command{Script: command, Dir: c.project(), Workspace: c.dir, Network: true, Timeout: setupTime, Keep: 16 << 10})
 	if err != nil {
 		return err
 	}

@@ -54,10 +54,10 @@ func (f *runFlags) bind(cmd *cobra.Command) {
 	fl.StringVar(&f.dirty, "dirty", "", "uncommitted work: include or ignore (default include)")
 	fl.IntVar(&f.level, "level", 0, "1, 2 or 3 (default: the Commander decides)")
 	fl.StringVar(&f.profile, "profile", "", "mission, or assistant for one agent (default mission)")
-	fl.StringVar(&f.sandbox, "sandbox", "", "auto, require or off; not effective yet (default auto)")
+	fl.StringVar(&f.sandbox, "sandbox", "", "how commands are confined: auto takes the best way of this machine, require refuses less than namespaces, off (default off)")
 	fl.BoolVar(&f.detach, "detach", false, "run in a background host and print the mission's id")
 	for flag, values := range map[string][]cobra.Completion{"format": {"text", "json"}, "ask": {"ask", "deny", "allow"}, "level": {"1", "2", "3"},
-		"profile": {agents.ProfileMission, agents.ProfileAssistant}, "isolation": {"auto", "shared", "worktree"}, "dirty": {"include", "ignore"}, "sandbox": {"auto", "off"}} {
+		"profile": {agents.ProfileMission, agents.ProfileAssistant}, "isolation": {"auto", "shared", "worktree"}, "dirty": {"include", "ignore"}, "sandbox": {"auto", "require", "off"}} {
 		completeValues(cmd, flag, values...)
 	}
 	fl.BoolVar(&f.merge, "merge", false, "merge the finished work; exit with 4 on a conflict")
@@ -72,7 +72,7 @@ func (f *runFlags) settle(own config.Own) error {
 	f.ask = cmp.Or(f.ask, own.Ask)
 	f.dirty = cmp.Or(f.dirty, own.Dirty, "include")
 	f.profile = cmp.Or(f.profile, own.Profile, "mission")
-	f.sandbox = cmp.Or(f.sandbox, own.Sandbox, "auto")
+	f.sandbox = cmp.Or(f.sandbox, own.Sandbox, "off")
 	f.agent = cmp.Or(f.agent, own.Agent)
 	f.maxWorkers = cmp.Or(f.maxWorkers, own.MaxWorkers)
 	f.maxPerAgent = cmp.Or(f.maxPerAgent, own.MaxPerAgent)
@@ -98,7 +98,7 @@ func (f *runFlags) settle(own config.Own) error {
 		{"ask", f.ask, []string{"", "ask", "deny", "allow"}, "", ""},
 		{"dirty", f.dirty, []string{"include", "ignore"}, "", ""},
 		{"profile", f.profile, []string{"mission", "assistant", "solo"}, "solo", "a later version"},
-		{"sandbox", f.sandbox, []string{"auto", "require", "off"}, "require", "trust and confinement"},
+		{"sandbox", f.sandbox, []string{"auto", "require", "off"}, "", ""},
 	} {
 		if !slices.Contains(o.all, o.value) {
 			return badValue(o.flag, o.value, o.all)

@@ -19,6 +19,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/sandbox"
 	"centurion/text"
 )
 
@@ -36,7 +37,12 @@ const (
 	exitInterrupted = 130 // Ctrl-C, or the output is closed; resumable
 )
 
-func main() { os.Exit(Main()) }
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == sandbox.HelperCommand {
+		os.Exit(sandbox.Helper())
+	}
+	os.Exit(Main())
+}
 
 // Main runs the program with the process's own arguments and streams and returns its exit code.
 func Main() int {
@@ -44,6 +50,7 @@ func Main() int {
 	defer force()
 	ctx, interrupt, stop := interruptible(context.Background(), force, exitFrom(os.Stdin, os.Stdout))
 	defer stop()
+	_ = sandbox.SealDescriptors() // an older kernel cannot; then children keep what this process inherited
 	c := &cli{force: forced, in: os.Stdin, out: standardOutput(os.Stdout, interrupt), err: os.Stderr, env: os.Environ(), interrupt: interrupt}
 	return c.run(ctx, os.Args[1:])
 }

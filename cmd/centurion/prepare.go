@@ -71,6 +71,7 @@ func (c *runner) configure(ctx context.Context, ws *workspace.Workspace) (*confi
 	if first.Default {
 		c.note(fmt.Sprintf("model %s (%s)", first.Model, cmp.Or(first.From, first.BaseURL)))
 	}
+	cfg.Own.Sandbox = c.f.sandbox
 	cfg.Own.MaxWorkers = cmp.Or(c.f.maxWorkers, cfg.Own.MaxWorkers)
 	cfg.Own.MaxPerAgent = cmp.Or(c.f.maxPerAgent, cfg.Own.MaxPerAgent)
 	if _, err := cfg.Rules(); err != nil { // also to hear what of it came with the project

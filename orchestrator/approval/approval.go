@@ -21,10 +21,11 @@ import (
 
 // Config configures the approvals of a mission.
 type Config struct {
-	Rules   func(agent string) []permission.Level // the permission rules for an agent, weakest first
-	Home    string                                // the person's home directory, for rules with ~
-	Dir     string                                // the project's directory
-	Timeout time.Duration                         // how long a question waits for a person; 0: forever
+	Rules    func(agent string) []permission.Level // the permission rules for an agent, weakest first
+	Home     string                                // the person's home directory, for rules with ~
+	Dir      string                                // the project's directory
+	Confined bool                                  // commands are confined fully, so that those in the project need no approval
+	Timeout  time.Duration                         // how long a question waits for a person; 0: forever
 	// Price returns the price of a model, nil if unknown.
 	Price func(model string) *centurion.Price
 	// Resting reports whether the conversation of a task ("" for the mission's own) waits for nothing but that many answers and the ends
@@ -119,7 +120,7 @@ func (m *Approvals) decide(agent string, a tools.Access, dir string) permission.
 	if d := permission.DecideShellIn(host, a.Script, dir, a.Workdir, m.cfg.Home, false); d.Action == permission.Deny {
 		return d
 	}
-	d := permission.DecideShellIn(levels, a.Script, dir, a.Workdir, m.cfg.Home, false)
+	d := permission.DecideShellIn(levels, a.Script, dir, a.Workdir, m.cfg.Home, m.cfg.Confined)
 	if known && d.Action == permission.Ask {
 		d.Action, d.Level, d.Reason = permission.Allow, yours, "you have allowed this very line for always"
 	}

@@ -46,6 +46,7 @@ func (d Desk) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 	decided := d.decide(d.Agent, a, dir)
 	switch decided.Action {
 	case permission.Allow:
+		call.Network = decided.Level != permission.DefaultLevel
 		return nil
 	case permission.Deny:
 		return refused(a, decided.Reason)
@@ -57,6 +58,7 @@ func (d Desk) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 	ask := store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: d.st.ID, Session: call.Session,
 		Task: call.Task, Message: call.Message, Call: call.ID, Permission: a.Permission, Patterns: a.Patterns, Always: a.Always,
 		Title: subject(a), Text: decided.Reason, Metadata: a.Metadata, Created: centurion.Now()}
+	call.Network = rec.Options.Ask != "deny"
 	switch rec.Options.Ask {
 	case "allow":
 		return nil

@@ -27,7 +27,7 @@ type Policy struct {
 	Read    []string // what they may read although it lies below Hide
 	Hide    []string // files and directories that are not there for them
 
-	Empty   []string // shared directories for temporary files, which are empty and the workspace's own; the first one is for TMPDIR
+	Empty []string // shared directories for temporary files, which are empty and the workspace's own; the first one is for TMPDIR
 
 	// Caches are directories of the person that commands may fill: they read what is there, and what they write lands below Aside.
 	Caches []string
