@@ -370,6 +370,7 @@ type Task struct {
 	Rejections []Rejection `json:"rejections,omitempty"` // why its work was returned, oldest first
 	Merging    string      `json:"merging,omitempty"`    // the newest commit in Landed, until the branch is known to have it
 
+	Frozen    *Frozen    `json:"frozen,omitempty"`    // the checks of its item that count; nil in records of an earlier version
 	Exchanged []Exchange `json:"exchanged,omitempty"` // acceptance commands that it changed after work on them had begun, oldest first
 }
 
@@ -436,6 +437,14 @@ type Exchange struct {
 	Item string   `json:"item,omitempty"` // empty for the mission's own checks
 	From []string `json:"from"`           // the acceptance commands before
 	To   []string `json:"to"`
+}
+
+// Frozen are the checks that count whatever the plan's file says: those of the hand-out, or those that replaced them with the consent of
+// the reviewer or a person.
+type Frozen struct {
+	Verify []string `json:"verify,omitempty"` // of the item
+	Proof  string   `json:"proof,omitempty"`  // of the item
+	Own    []string `json:"own,omitempty"`    // of the mission
 }
 
 // TaskError is the error of a failed task.

@@ -14,6 +14,7 @@ import (
 	"centurion/orchestrator/brief"
 	"centurion/orchestrator/budget"
 	"centurion/orchestrator/commander"
+	"centurion/orchestrator/frozen"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/merge"
 	"centurion/orchestrator/opener"
@@ -35,6 +36,8 @@ type mission struct {
 	st   *state.Mission
 	plan *plan.Plan
 	iso  *isolation.Checkouts
+	// frozen are the checks with which its items were handed out.
+	frozen *frozen.Desk
 	// sessions are the open ones.
 	sessions *agent.Sessions
 	// approvals are the permissions and answers of its person.
@@ -85,11 +88,12 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	m.sessions = agent.New(m.st, m.iso, m.plan, m.approvals, reserves, h.cfg.agentConfig(), agent.Above{Take: writer.Take,
 		Startable: func(ctx context.Context) (string, error) { return writer.Startable(ctx, &m.claims.Registry) }, Answered: h.Mail.Answered})
 	prover := merge.NewProver(m.st, m.iso, m.plan, m.approvals, h.checker, h.cfg.Workspace.Dir(), m.sessions.Alone)
-	m.queue = merge.NewQueue(prover, &m.claims.Registry, h.cfg.Returns)
+	m.frozen = frozen.New(m.st, m.plan)
+	m.queue = merge.NewQueue(prover, &m.claims.Registry, m.frozen, h.cfg.Returns)
 	m.opener = &opener.Opener{Mission: m.st, Plan: m.plan, Checkouts: m.iso, Sessions: m.sessions, Claims: m.claims, Commands: m.commands,
 		Reserves: reserves, Brief: writer, Briefs: h.briefs, Call: tools.Call{Mission: m.st.ID, Workspace: h.cfg.Workspace, Writers: &h.files,
 			Runner: h.cfg.Runner, Mark: h.cfg.Mark, Keys: h.cfg.Keys, Web: h.cfg.Web, Await: h.cfg.Await}}
-	m.tasks = task.New(task.Deps{Mission: m.st, Checkouts: m.iso, Plan: m.plan, Approvals: m.approvals, Brief: writer, Briefs: h.briefs,
+	m.tasks = task.New(task.Deps{Mission: m.st, Checkouts: m.iso, Plan: m.plan, Frozen: m.frozen, Approvals: m.approvals, Brief: writer, Briefs: h.briefs,
 		Queue: m.queue, Sessions: m.sessions, Commands: m.commands, Reserves: reserves, Slots: m.slots, Claims: m.claims, Auditor: h.auditor,
 		Workspace: h.cfg.Workspace, Version: h.cfg.Version, Returns: h.cfg.Returns, Open: m.opener.Open, Keeper: h.Keeper})
 	m.loop = &commander.Loop{Mission: m.st, Plan: m.plan, Judge: judge, Checkouts: m.iso, Approvals: m.approvals, Sessions: m.sessions,

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"centurion"
@@ -33,7 +34,7 @@ func (m *mission) recover(ctx context.Context, beside *guard.Group) (centurion.M
 		return rec, err
 	}
 	m.loop.Begun = true
-	if err := m.plan.KnowItems(ctx); err != nil {
+	if err := errors.Join(m.plan.KnowItems(ctx), m.frozen.Load(ctx)); err != nil {
 		return rec, err
 	}
 	if err := m.plan.MeetPlan(ctx, rec); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"centurion"
 	"centurion/permission"
@@ -59,6 +60,21 @@ func (m *Approvals) MayRun(ctx context.Context, rec centurion.Mission, command, 
 		return err
 	}
 	return mayNot(what, command, d.Reason+"; there is no one to ask (--ask deny)")
+}
+
+// MayExchange asks a person whether a check that was changed in the plan's file counts. Without one to ask, it does not.
+func (m *Approvals) MayExchange(ctx context.Context, x centurion.Exchange, why, task string) (bool, error) {
+	rec, err := m.st.Store.Mission(ctx, m.st.ID)
+	if err != nil || rec.Options.Ask != "ask" {
+		return false, err
+	}
+	title := "use the check of todo.md: " + strings.Join(x.To, "; ")
+	if len(x.To) == 0 {
+		title = "continue without a check, as todo.md says"
+	}
+	got, err := m.Await(ctx, store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: m.st.ID, Session: rec.Session, Task: task,
+		Permission: "todowrite", Patterns: x.To, Title: title, Text: why, Created: centurion.Now()}, func() bool { return false })
+	return got.Answer == "once" || got.Answer == "always", err
 }
 
 func mayNot(what, command, why string) error {

@@ -30,6 +30,9 @@ func (a *Author) mayChange() bool { return a.Agent.Holds("write") || a.Agent.Hol
 
 // Accept judges the work of an ended turn and merges it. It returns why the work is returned to its session, or nil.
 func (m *Queue) Accept(ctx context.Context, a *Author, out *session.Outcome, returns int) (*Rejection, error) {
+	if err := m.askForeignChecks(ctx, a); err != nil {
+		return nil, err
+	}
 	stuck, back, err := m.unfinished(ctx, a, out.Text)
 	if back == nil && err == nil {
 		back, err = m.unruled(ctx, a, out.Text)

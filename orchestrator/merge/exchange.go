@@ -10,6 +10,7 @@ import (
 	"centurion/agents"
 	"centurion/event"
 	"centurion/orchestrator/brief"
+	"centurion/orchestrator/frozen"
 	"centurion/orchestrator/review"
 	"centurion/store"
 	"centurion/verify"
@@ -140,6 +141,35 @@ func (m *Queue) ChecksExchanged(ctx context.Context, a *Author, changed []centur
 		}
 	}
 	return notes, nil
+}
+
+// askForeignChecks asks the person, if there is one, whether a check counts that someone has written into the plan's file after the
+// author's task was handed out. Otherwise the frozen one is put back.
+func (m *Queue) askForeignChecks(ctx context.Context, a *Author) error {
+	if err := m.frozen.Tell(ctx); err != nil {
+		return err
+	}
+	for _, x := range m.frozen.Foreign() {
+		if x.Item != "" && x.Item != a.Task.Item {
+			continue
+		}
+		yes, err := m.may.MayExchange(ctx, x, frozen.Word([]centurion.Exchange{x}), a.Task.ID)
+		if err != nil {
+			return err
+		}
+		if !yes {
+			return m.frozen.Restore(ctx)
+		}
+		if err := m.frozen.Take(ctx, x); err != nil {
+			return err
+		}
+		if err := m.st.Tell(ctx, func(d *event.MissionData) {
+			d.Note = "the person changed what has to be proven: " + exchangeWords([]centurion.Exchange{x})
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // weaker reports whether commands demand less than others: there are fewer, or one can only pass.

@@ -11,6 +11,7 @@ import (
 	"centurion"
 	"centurion/orchestrator/approval"
 	"centurion/orchestrator/claims"
+	"centurion/orchestrator/frozen"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
@@ -50,15 +51,16 @@ type Queue struct {
 	*Prover
 	returns int              // how often work may be returned before a person, or the delegating agent, decides
 	claims  *claims.Registry // the others in the same directory
-	own     sync.Mutex       // held while landing the work of the mission's own agent
+	frozen  *frozen.Desk
+	own     sync.Mutex // held while landing the work of the mission's own agent
 
 	mu      sync.Mutex // protects waiting, and the taken field of its elements
 	waiting []*Work
 }
 
 // NewQueue returns the merge queue of a mission. returns is how often work may be returned before others decide.
-func NewQueue(p *Prover, c *claims.Registry, returns int) *Queue {
-	return &Queue{Prover: p, claims: c, returns: returns}
+func NewQueue(p *Prover, c *claims.Registry, f *frozen.Desk, returns int) *Queue {
+	return &Queue{Prover: p, claims: c, frozen: f, returns: returns}
 }
 
 // Waiting returns how many landings are waiting or being merged.

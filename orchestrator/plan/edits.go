@@ -157,7 +157,7 @@ func (m *Plan) tellEdits(ctx context.Context, p View) error {
 		for _, c := range changes {
 			edits = edits.With(c, p)
 		}
-		word, err = m.putWord(tx, d, edits.Words())
+		word, err = m.PutWord(tx, d, edits.Words())
 		return err
 	})
 	if err == nil {
@@ -188,9 +188,9 @@ func UnreadWord(tx *store.Tx, id string) (d store.Delivery, unread bool, err err
 	return d, true, nil
 }
 
-// putWord replaces a pending notice to the mission's own agent (none if d has no id) with text; it wakes no session. An empty text
+// PutWord replaces a pending notice to the mission's own agent (none if d has no id) with text; it wakes no session. An empty text
 // withdraws the notice. It returns the id of the pending notice.
-func (m *Plan) putWord(tx *store.Tx, d store.Delivery, text string) (string, error) {
+func (m *Plan) PutWord(tx *store.Tx, d store.Delivery, text string) (string, error) {
 	switch {
 	case d.ID == "" && text == "":
 		return "", nil

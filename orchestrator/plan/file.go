@@ -21,7 +21,11 @@ type File struct {
 	file  *workspace.TodoFile
 	moved chan struct{} // closed at a rename
 	Had   heldIDs
-	own   func(context.Context) error // records, before a write, that the file belongs to the mission
+
+	Frozen todo.Frozen // checks that items have in every plan that is returned
+	// Keep stores frozen checks that an agent has changed, by item.
+	Keep func(ctx context.Context, ids []string) error
+	own  func(context.Context) error // records, before a write, that the file belongs to the mission
 }
 
 // heldIDs are the ids of items that tasks of the mission have had or this host has seen in its plan. New items never get them, even
@@ -74,8 +78,15 @@ func (p *File) Where() (*workspace.TodoFile, <-chan struct{}) {
 	return p.file, p.moved
 }
 
-// Load reads the plan.
+// Load reads the plan. Items that were handed out have their frozen checks.
 func (p *File) Load() (*todo.Doc, error) {
+	doc, err := p.Raw()
+	p.Frozen.Apply(doc)
+	return doc, err
+}
+
+// Raw reads the plan as it stands in the file.
+func (p *File) Raw() (*todo.Doc, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	doc, _, err := p.file.Load()
@@ -86,13 +97,15 @@ func (p *File) Load() (*todo.Doc, error) {
 func (p *File) Edit(ctx context.Context, f func(*todo.Doc) error) (*todo.Doc, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.Had.see(p.file.Edit(ctx, func(d *todo.Doc) error {
+	doc, err := p.Had.see(p.file.Edit(ctx, func(d *todo.Doc) error {
 		p.Had.reserve(d)
 		if err := f(d); err != nil {
 			return err
 		}
 		return p.own(ctx)
 	}))
+	p.Frozen.Apply(doc)
+	return doc, err
 }
 
 // Replace replaces the plan; see [workspace.TodoFile.Replace], and [workspace.TodoFile.Merge] for possibly stale content. check must
@@ -105,14 +118,25 @@ func (p *File) Replace(ctx context.Context, content string, stale bool, check fu
 	if stale {
 		replace = p.file.Merge
 	}
-	doc, err = p.Had.see(replace(ctx, content, func(old, new *todo.Doc) error {
+	var before map[string]todo.Checks
+	var undone []centurion.Exchange
+	doc, err = p.Had.see(replace(ctx, content, func(old, new *todo.Doc) (err error) {
+		p.Frozen.Set(before) // of an attempt that found another text
 		p.Had.reserve(new)
 		kept = keepMarks(old, new)
-		if err := check(old, new); err != nil {
+		if before, undone, err = p.Frozen.Accept(old, new, func() error { return check(old, new) }); err != nil {
 			return err
 		}
 		return p.own(ctx)
 	}))
+	if err != nil {
+		p.Frozen.Set(before)
+		return doc, kept, err
+	}
+	p.Frozen.Note(undone)
+	if len(before) > 0 {
+		err = p.Keep(ctx, slices.Sorted(maps.Keys(before)))
+	}
 	return doc, kept, err
 }
 
@@ -149,7 +173,14 @@ func (p *File) Heal(ctx context.Context) error {
 func (p *File) Foreign() []workspace.Foreign {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.file.Foreign()
+	changes := p.file.Foreign()
+	for i, c := range changes {
+		if to, err := todo.Parse(c.To.Bytes()); err == nil { // a copy: changes of frozen checks are told apart
+			p.Frozen.Apply(to)
+			changes[i].To = to
+		}
+	}
+	return changes
 }
 
 // move renames the file in .opencode/. record stores its new path before it is used.

@@ -106,7 +106,7 @@ func (m *Plan) TellMistakes(ctx context.Context, p View, unread error) (mended b
 		}
 		var text string
 		next, text = m.toldMistakes.Meet(found, unread)
-		next.word, err = m.putWord(tx, d, text)
+		next.word, err = m.PutWord(tx, d, text)
 		return err
 	})
 	if err == nil {

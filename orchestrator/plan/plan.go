@@ -29,6 +29,8 @@ type Plan struct {
 	iso   *isolation.Checkouts
 	watch Watch
 	File  *File
+	// Checked reports changes of frozen checks when the file has changed; nil reports none.
+	Checked func(ctx context.Context) error
 	// ownsTodo is true once the file is recorded as this mission's.
 	ownsTodo atomic.Bool
 
@@ -126,6 +128,12 @@ func (m *Plan) Changed() {
 	ctx := m.st.Ctx
 	// A person's save of an older text dropped changes by agents. If they cannot be restored now, the next edit tries again.
 	_ = m.File.Heal(ctx)
+	if m.Checked != nil {
+		if err := m.Checked(ctx); err != nil && ctx.Err() == nil {
+			m.st.End(err)
+			return
+		}
+	}
 	if err := m.TellTodo(ctx); err != nil {
 		m.st.End(err)
 		return

@@ -76,8 +76,10 @@ func (ds *recorder) recordBatch(next []*delegation) {
 			ending[r.Item] = r.ID
 		}
 	}
+	p, _ := ds.Plan.Read() // without a plan there is nothing to freeze
 	for _, d := range next {
 		ds.Plan.File.Had.Add(d.task.Item)
+		d.task.Frozen = ds.Frozen.Freeze(p, d.task.Item)
 	}
 	items := slices.ContainsFunc(next, func(d *delegation) bool { return d.task.Item != "" })
 	err := ds.Mission.Store.Update(ds.Mission.Ctx, func(tx *store.Tx) error {
@@ -105,6 +107,7 @@ func (ds *recorder) recordBatch(next []*delegation) {
 		case err != nil:
 			d.err = err
 		case d.err == nil && d.fresh:
+			ds.Frozen.Know(d.task)
 			failpoint.Hit(failpoint.TaskRecorded)
 			ds.Launch(d.task)
 		}

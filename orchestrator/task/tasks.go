@@ -17,6 +17,7 @@ import (
 	"centurion/orchestrator/background"
 	"centurion/orchestrator/brief"
 	"centurion/orchestrator/budget"
+	"centurion/orchestrator/frozen"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/merge"
 	"centurion/orchestrator/ownership"
@@ -42,6 +43,7 @@ type Deps struct {
 	Mission   *state.Mission
 	Checkouts *isolation.Checkouts
 	Plan      *plan.Plan
+	Frozen    *frozen.Desk
 	Approvals *approval.Approvals
 	Brief     *brief.Writer
 	Briefs    *brief.Desk

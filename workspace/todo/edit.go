@@ -96,6 +96,48 @@ func (d *Doc) ClearAfter(id string) error {
 	return d.reload(src)
 }
 
+// SetChecks replaces the verify and proof lines of an item; without an id, those of the plan itself, which has no proof.
+func (d *Doc) SetChecks(id string, verify []string, proof string) error {
+	var n *node
+	prefix, at := "- ", 0
+	if id != "" {
+		var err error
+		if n, err = d.target(id); err != nil {
+			return err
+		}
+		prefix, at = d.attrPrefix(n), d.attrEnd(n)
+	} else if i := slices.IndexFunc(d.lines, func(l line) bool { return strings.HasPrefix(l.text, "# ") }); i >= 0 {
+		at = i + 1
+	}
+	src := slices.Clone(d.src)
+	offset := len(src)
+	if at < len(d.lines) {
+		offset = d.lines[at].start
+	}
+	for _, l := range slices.Backward(d.lines) {
+		text := strings.TrimLeft(l.text, " \t")
+		bullet, gap := bulletOf(text)
+		key, _, _ := attributeOf(text[len(bullet)+gap:])
+		if l.kind != kindAttr || l.owner != n || key != "verify" && (key != "proof" || n == nil) {
+			continue
+		}
+		if src = slices.Delete(src, l.start, l.end); l.start < offset {
+			offset = l.start // the new lines stand where the first of the old ones stood
+		}
+	}
+	var b strings.Builder
+	if offset > 0 && src[offset-1] != '\n' {
+		b.WriteString(d.eol())
+	}
+	for _, v := range verify {
+		b.WriteString(prefix + "verify: " + quote(v) + d.eol())
+	}
+	if proof != "" && n != nil {
+		b.WriteString(prefix + "proof: " + proof + d.eol())
+	}
+	return d.reload(slices.Insert(src, offset, []byte(b.String())...))
+}
+
 // Add appends an item, with its mark (Open if 0) and attributes, to the end of a section in the style of its other items, and returns
 // its id, which is assigned if it.ID is empty. The section is found by its whole heading or, if it is unambiguous, by the heading's
 // first word; a missing one is created at the end. "" means the last section. With it.Parent the item becomes the last sub-item of that

@@ -31,6 +31,9 @@ func TestEditsKeepTheRest(t *testing.T) {
 		"title for none":  {func(d *todo.Doc) error { return d.SetTitle("A2", "x") }, "A2\r", "A2 x\r"},
 		"note":            {func(d *todo.Doc) error { return d.AddNote("A1", "a\r\nb") }, "note: n\r\n", "note: n\r\n\t* note: a b\r\n"},
 		"note at the end": {func(d *todo.Doc) error { return d.AddNote("A3", "x") }, "odd", "odd\r\n\t* note: x"},
+		"checks":          {func(d *todo.Doc) error { return d.SetChecks("A1", []string{"a `b`", "c"}, "regression") }, "note: n\r\n", "note: n\r\n\t* verify: `` a `b` ``\r\n\t* verify: `c`\r\n\t* proof: regression\r\n"},
+		"no checks":       {func(d *todo.Doc) error { return d.SetChecks("A1", nil, "") }, "", ""},
+		"own checks":      {func(d *todo.Doc) error { return d.SetChecks("", []string{"c"}, "") }, "# T\r\n", "# T\r\n- verify: `c`\r\n"},
 		"add": {func(d *todo.Doc) error {
 			return add(d, "", todo.Item{Title: "x", Agent: "worker", After: []string{"A1"}})
 		},
@@ -408,5 +411,32 @@ func BenchmarkParse(b *testing.B) {
 		if _, err := todo.Parse(text); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Checks are replaced where they stood, with the proof line, and nothing else is.
+func TestSetChecks(t *testing.T) {
+	const plan = "# P\n- verify: `all`\n\ntext\n- [ ] T1 One\n  - note: n\n  - verify: `true`\n  - files: a\n  - proof: regression\n- [ ] T2 Two\n  - verify: `two`"
+	for name, tt := range map[string]struct {
+		id, proof string
+		verify    []string
+		want      string
+	}{
+		"one":       {"T1", "", []string{"a", "b"}, strings.NewReplacer("  - verify: `true`\n", "  - verify: `a`\n  - verify: `b`\n", "  - proof: regression\n", "").Replace(plan)},
+		"the last":  {"T2", "regression", []string{"a"}, strings.Replace(plan, "`two`", "`a`\n  - proof: regression\n", 1)},
+		"removed":   {"T1", "regression", nil, strings.NewReplacer("  - verify: `true`\n", "  - proof: regression\n", "  - proof: regression\n", "").Replace(plan)},
+		"the plan":  {"", "", []string{"x"}, strings.Replace(plan, "`all`", "`x`", 1)},
+		"its check": {"", "", nil, strings.Replace(plan, "- verify: `all`\n", "", 1)},
+	} {
+		d := parse(t, plan)
+		if err := d.SetChecks(tt.id, tt.verify, tt.proof); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(d.Bytes()); got != tt.want {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, tt.want)
+		}
+	}
+	if err := parse(t, plan).SetChecks("T9", nil, ""); centurion.KindOf(err) != centurion.KindNotFound {
+		t.Error(err)
 	}
 }
