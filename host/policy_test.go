@@ -12,6 +12,7 @@ import (
 	"centurion/agents"
 	"centurion/config"
 	"centurion/event"
+	"centurion/redact"
 	"centurion/session"
 )
 
@@ -23,6 +24,11 @@ func TestWaitsAreTold(t *testing.T) {
 	publish(centurion.Event{Type: centurion.EventDelta, Mission: "msn_1", Data: event.Data(event.DeltaData{Field: "text", Delta: "I"})})
 	publish(centurion.Event{Type: centurion.EventMissionUpdated, Mission: "msn_1", Data: event.Data(event.MissionData{Reason: "the disk is full"})})
 	if len(told) != 1 || told[0] != "mission msn_1 is stopped: the disk is full" {
+		t.Errorf("told %q", told)
+	}
+	publisher(hub, redact.New(redact.Key{Name: "OWN", Value: "zq7-0wn-key"}), Options{Note: func(s string) { told = append(told, s) }})(
+		centurion.Event{Type: centurion.EventMissionUpdated, Mission: "msn_1", Data: event.Data(event.MissionData{Reason: "zq7-0wn-key"})})
+	if told[len(told)-1] != "mission msn_1 is stopped: [key OWN]" {
 		t.Errorf("told %q", told)
 	}
 	publisher(hub, nil, Options{})(centurion.Event{Type: centurion.EventMissionUpdated, Data: event.Data(event.MissionData{Reason: "x"})})

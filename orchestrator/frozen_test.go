@@ -18,13 +18,13 @@ func TestWorkerCannotChangeItsCheck(t *testing.T) {
 	for name, c := range map[string]struct {
 		isolation string
 		to        []string // pairs of replacements in todo.md
-		want      centurion.MissionStatus
 	}{
-		"checkouts": {"", []string{"`exists a.txt`", "`true`"}, centurion.MissionBlocked},
-		"shared":    {"shared", []string{"`exists a.txt`", "`true`"}, centurion.MissionBlocked},
-		"removed":   {"", []string{"  - verify: `exists a.txt`\n", ""}, centurion.MissionBlocked},
-		"weakened":  {"", []string{"  - verify: `exists a.txt`\n", "  - proof: regression\n  - verify: `exists a.txt`\n"}, centurion.MissionBlocked},
-		"whole":     {"", []string{"- verify: `lacks b.txt bad`\n", ""}, centurion.MissionBlocked},
+		"ticked":    {"shared", []string{"`exists a.txt`", "`true`", "[~] T1", "[x] T1"}},
+		"checkouts": {"", []string{"`exists a.txt`", "`true`"}},
+		"shared":    {"shared", []string{"`exists a.txt`", "`true`"}},
+		"removed":   {"", []string{"  - verify: `exists a.txt`\n", ""}},
+		"weakened":  {"", []string{"  - verify: `exists a.txt`\n", "  - proof: regression\n  - verify: `exists a.txt`\n"}},
+		"whole":     {"", []string{"- verify: `lacks b.txt bad`\n", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
