@@ -111,7 +111,7 @@ func TestLedger(t *testing.T) {
 	}
 	for item, word := range ledger {
 		if !strings.Contains(string(b), `echo "`+word+": ") || !strings.Contains(string(b), "item: "+item) {
-			t.Errorf("no worker adds the line «%s» of %s", word, item)
+			t.Errorf("no worker adds the line %q of %s", word, item)
 		}
 	}
 	if n := strings.Count(string(b), `" >> changes/`); n != len(ledger) {

@@ -8,7 +8,7 @@ for name in "$@"; do
     want=$1; shift
     got=$("$@" 2>&1)
     checks=$((checks + 1))
-    if [ "$got" != "$want" ]; then bad=$((bad + 1)); echo "$name: $*: got «$got», want «$want»"; fi
+    if [ "$got" != "$want" ]; then bad=$((bad + 1)); echo "$name: $*: got '$got', want '$want'"; fi
   }
   . ./lib/common.sh
   if [ -f "lib/$name.sh" ]; then . "./lib/$name.sh"; fi
