@@ -34,6 +34,9 @@ type faulty struct {
 func (f *faulty) Send(context.Context, mail.Post) (p mail.Posted, err error) {
 	return p, nil
 }
+func (f *faulty) Mission(context.Context, string) (m server.Mission, err error) {
+	return m, nil
+}
 func (f *faulty) Pause(context.Context, string, string) error { return f.pause }
 
 func (f *faulty) Events(_ context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error] {
@@ -162,5 +165,26 @@ func TestPauseTellsOfFaults(t *testing.T) {
 		if got := strings.Join(noted, "\n"); got != strings.Trim(want, "\x00") {
 			t.Errorf("%v: it says %q", fault, got)
 		}
+	}
+}
+
+// What has happened is read to its end, once each, although the host that was asked ends meanwhile.
+func TestPastOutlivesItsHost(t *testing.T) {
+	f := &faulty{path: "/events", left: 1, events: func(q server.EventQuery) (events []centurion.Event) {
+		for seq := q.After + 1; seq <= 3; seq++ {
+			events = append(events, centurion.Event{Seq: seq, Mission: "msn_1", Type: centurion.EventTaskQueued})
+		}
+		return events
+	}}
+	conn := connectTo(t, f)
+	var got []int64
+	for e, err := range conn.Place.Events(t.Context(), conn.API(), server.EventQuery{Mission: "msn_1"}, func(string) {}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, e.Seq)
+	}
+	if !slices.Equal(got, []int64{1, 2, 3}) || len(f.bodies) != 2 {
+		t.Errorf("read %v in %d requests", got, len(f.bodies))
 	}
 }

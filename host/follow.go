@@ -13,15 +13,15 @@ import (
 // maxReopened is how often in a row to reconnect to a host that sends no event.
 const maxReopened = 3
 
-// Events yields the events of a mission, and new ones while it runs, even when another host takes over. When no process runs the
-// mission any more, it calls note; that is no error.
+// Events yields the events of a mission, and with q.Follow new ones while it runs, even when its host ends and another one takes over.
+// When no process runs the mission any more, it calls note; that is no error.
 func (p Place) Events(ctx context.Context, api server.API, q server.EventQuery, note func(string)) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
-		done := func() error { return nil }
+		done, follow := func() error { return nil }, q.Follow
 		defer func() { _ = done() }() // it was only read
 		for tries := 0; ; tries++ {
 			at := q.After
-			if !untilGone(ctx, api, &q, yield) || ctx.Err() != nil {
+			if !untilGone(ctx, api, &q, follow, yield) || ctx.Err() != nil {
 				return
 			}
 			if q.After > at {
@@ -49,9 +49,9 @@ func (p Place) Events(ctx context.Context, api server.API, q server.EventQuery, 
 	}
 }
 
-// untilGone yields the events after q.After until the mission's run has ended or the host is gone, and reports whether the host is
-// gone. An API without a host counts as gone.
-func untilGone(ctx context.Context, api server.API, q *server.EventQuery, yield func(centurion.Event, error) bool) (gone bool) {
+// untilGone yields the events after q.After, with follow until the mission's run has ended, or until the host is gone. It reports
+// whether the host is gone; an API without a host counts as gone for who follows.
+func untilGone(ctx context.Context, api server.API, q *server.EventQuery, follow bool, yield func(centurion.Event, error) bool) (gone bool) {
 	_, idle := api.(*server.Local)
 	q.Follow = false
 	for {
@@ -66,6 +66,9 @@ func untilGone(ctx context.Context, api server.API, q *server.EventQuery, yield 
 			if q.Follow && e.Type.EndsMission() {
 				return false
 			}
+		}
+		if !follow {
+			return false
 		}
 		if idle || q.Follow {
 			return true

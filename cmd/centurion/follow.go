@@ -185,15 +185,16 @@ func (c *runner) noteHost(conn *host.Connection) {
 // watch watches a mission of another process to its end. Ctrl-C only ends the watching.
 func (c *runner) watch(ctx context.Context, v *view, m server.Mission) error {
 	c.f.format = cmp.Or(c.f.format, "text")
+	api := lasting{v.API, v.Place, c.note}
 	var newest centurion.Event
 	var err error
-	for newest, err = range v.API.Events(ctx, server.EventQuery{Mission: m.ID}) {
+	for newest, err = range api.Events(ctx, server.EventQuery{Mission: m.ID}) {
 		if err != nil {
 			break
 		}
 	}
 	if err == nil {
-		err = c.draw(ctx, v.API, m.ID, newest.Seq, false)
+		err = c.draw(ctx, api, m.ID, newest.Seq, false)
 	}
 	if ctx.Err() != nil { // this process was interrupted, the mission continues; a request that the interrupt cut is no failure
 		c.code = exitInterrupted
@@ -207,6 +208,17 @@ func (c *runner) watch(ctx context.Context, v *view, m server.Mission) error {
 		c.setExitCode(m.Noun())
 	}
 	return err
+}
+
+// lasting is an API whose events outlive the host that it was opened with.
+type lasting struct {
+	server.API
+	place host.Place
+	note  func(string)
+}
+
+func (l lasting) Events(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error] {
+	return l.place.Events(ctx, l.API, q, l.note)
 }
 
 // printEnd prints the end of a mission that is not resumed.

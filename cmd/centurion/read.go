@@ -137,10 +137,8 @@ func logsCommand(c *cli) *cobra.Command {
 				}
 				q.Toasts, q.View = toasts, style
 				q.Deltas = style != "" && follow && v.json()
-				events := v.API.Events(ctx, q)
-				if follow {
-					events = v.Place.Events(ctx, v.API, q, c.note)
-				}
+				q.Follow = follow
+				events := v.Place.Events(ctx, v.API, q, c.note)
 				if v.json() {
 					return tui.RunJSON(ctx, c.out, events)
 				}
