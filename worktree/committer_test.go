@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -169,4 +170,17 @@ func TestSigned(t *testing.T) {
 			t.Error("the program that the repository's own configuration names was run")
 		}
 	})
+}
+
+// Only a git that signs gets the variables by which the person's agent for keys is found, and only those that are set.
+func TestSigningFindsTheKeys(t *testing.T) {
+	t.Setenv("SSH_AUTH_SOCK", "/run/agent")
+	t.Setenv("GNUPGHOME", "/keys")
+	os.Unsetenv("GNUPGHOME") // Setenv has it put back
+	for _, sign := range []bool{true, false} {
+		env := environment(call{Sign: sign}, found{})
+		if slices.Contains(env, "SSH_AUTH_SOCK=/run/agent") != sign || slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "GNUPGHOME=") }) {
+			t.Errorf("signing: %v", sign)
+		}
+	}
 }

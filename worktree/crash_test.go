@@ -187,6 +187,18 @@ func TestGC(t *testing.T) {
 	}
 }
 
+// A branch without a commit, as `git checkout --orphan` makes one, is no reason to collect nothing.
+func TestGCWithoutACommit(t *testing.T) {
+	t.Parallel()
+	x := newRig(t, map[string]string{"a": "1\n"})
+	x.person("branch", "centurion/dead/T1")
+	x.person("checkout", "-q", "--orphan", "fresh")
+	removed, err := x.GC(t.Context(), func(string) bool { return false })
+	if want := []string{"refs/heads/centurion/dead/T1"}; err != nil || !slices.Equal(removed, want) {
+		t.Errorf("removed %q, %v", removed, err)
+	}
+}
+
 // A move that a crash has cut is ended by whoever opens the checkout: what others have done never passes for the work in it.
 func TestReopenEndsAMove(t *testing.T) {
 	t.Parallel()

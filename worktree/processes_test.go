@@ -8,8 +8,10 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"centurion"
+	"centurion/guard"
 )
 
 // counted lets every git of a repository leave a mark, and returns how many have since the last question.
@@ -105,4 +107,31 @@ func TestProcessesOfOneTask(t *testing.T) {
 	_, err = c.Release(ctx, laid.Commit)
 	must(err)
 	within("giving a checkout back", 9)
+}
+
+// A git that is cancelled is told to end, so that it removes its locks; a signal for the host is none for it.
+func TestCancelledGitCleansUp(t *testing.T) {
+	x := newRig(t, map[string]string{"a": "1\n"})
+	counted(t, x.Repo) // skips where a script is no program
+	dir := t.TempDir()
+	begun, ended := filepath.Join(dir, "begun"), filepath.Join(dir, "ended")
+	script := fmt.Sprintf("#!/bin/sh\ntrap \": > '%s'; exit 1\" TERM\n: > '%s'\nsleep 60 &\nwait\n", ended, begun)
+	if err := os.WriteFile(x.prog.path, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var g guard.Group
+	g.Go("cancel", func() error {
+		defer cancel()
+		for tick := time.Tick(time.Millisecond); ; <-tick {
+			if _, err := os.Stat(begun); err == nil || t.Context().Err() != nil {
+				return nil
+			}
+		}
+	})
+	_, err := x.prog.exec(ctx, call{Dir: x.top}, found{})
+	_ = g.Wait()
+	if _, serr := os.Stat(ended); err == nil || serr != nil {
+		t.Errorf("%v, %v", err, serr)
+	}
 }

@@ -52,6 +52,11 @@ func newRigAt(t testing.TB, top, prefix string, files map[string]string) *rig {
 		x.person("commit", "-q", "--allow-empty", "-m", "first")
 	}
 	x.Repo = x.open()
+	t.Cleanup(func() {
+		if left, _ := os.ReadDir(filepath.Join(filepath.Dir(top), "home", "tmp")); len(left) > 0 && !t.Failed() {
+			t.Errorf("%d temporary directories are left", len(left))
+		}
+	})
 	return x
 }
 

@@ -85,6 +85,10 @@ func TestCommitInsideASubmodule(t *testing.T) {
 	if !strings.HasPrefix(ref, KeptRefs+"work/T1/") || gitIn(t, filepath.Join(x.top, "lib"), "show", ref+":new.txt") != "inside" {
 		t.Errorf("kept %q", ref)
 	}
+	put(t, filepath.Join(c.Where().Dir, "b"), "2\n") // it is kept without what is inside
+	if kept := release(t, c, x.head()); kept == "" || x.person("diff", "--name-only", x.head(), kept) != "b" {
+		t.Errorf("kept on %q", kept)
+	}
 }
 
 // A submodule is there only where the person has it at the recorded commit, whatever kind its git directory is of; others stay empty
