@@ -92,6 +92,10 @@ func TestResize(t *testing.T) {
 			t.Errorf("%q is wider than the terminal", l)
 		}
 	}
+	m.pending = nil
+	if m.Update(tickMsg(s.now)); len(m.pending) > 0 {
+		t.Errorf("told once more: %q", m.pending)
+	}
 }
 
 // clears reports whether a command clears the screen.

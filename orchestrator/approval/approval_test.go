@@ -1,8 +1,10 @@
 package approval
 
 import (
+	"path/filepath"
 	"testing"
 
+	"centurion"
 	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/store"
@@ -78,5 +80,57 @@ func TestChosen(t *testing.T) {
 	}
 	if err := NoChoice(nil, "3"); err != nil {
 		t.Errorf("a number where nothing is to choose: %v", err)
+	}
+}
+
+// A mission stands still only if everything in it that lives waits for the questions that are open: one that does more beside its question
+// does not.
+func TestStandstill(t *testing.T) {
+	t.Parallel()
+	task := func(id string, status centurion.TaskStatus) centurion.Task {
+		return centurion.Task{ID: id, Mission: "msn_1", Session: "ses_" + id, Status: status}
+	}
+	asker := task("1", centurion.TaskWaiting)
+	question := store.Ask{Type: store.AskQuestion, Session: "ses_1"}
+	for name, c := range map[string]struct {
+		asks  []store.Ask
+		tasks []centurion.Task
+		busy  string // the task that works beside its question
+		want  bool
+	}{
+		"a task asks":                   {[]store.Ask{question}, []centurion.Task{asker, task("2", centurion.TaskCompleted)}, "none", true},
+		"it does more":                  {[]store.Ask{question}, []centurion.Task{asker}, "1", false},
+		"the mission's agent does more": {[]store.Ask{question}, []centurion.Task{asker}, "", false},
+		"another task works":            {[]store.Ask{question}, []centurion.Task{asker, task("2", centurion.TaskRunning)}, "none", false},
+		"another task will begin":       {[]store.Ask{question}, []centurion.Task{asker, task("2", centurion.TaskQueued)}, "none", false},
+		"a permission is wanted, too":   {[]store.Ask{question, {Type: store.AskPermission}}, []centurion.Task{asker}, "none", false},
+	} {
+		st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = st.Close() })
+		m := &state.Mission{Store: st, ID: "msn_1"}
+		m.Spent.Store(&centurion.Mission{Session: "ses_0"})
+		err = st.Update(t.Context(), func(tx *store.Tx) error {
+			for _, one := range c.tasks {
+				if err := tx.PutTask(&one); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := New(m, nil, nil, Config{Resting: func(task string, answers int, lives func(string) bool) bool {
+			if answers != map[string]int{"1": 1}[task] || !lives("1") || lives("2") != (len(c.tasks) > 1 && !c.tasks[1].Status.Ended()) {
+				t.Errorf("%s: %d answers for %q", name, answers, task)
+			}
+			return task != c.busy
+		}})
+		if got, err := a.standstill(t.Context(), c.asks); got != c.want || err != nil {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
 	}
 }

@@ -126,6 +126,30 @@ func TestPlanOfARevivedMission(t *testing.T) {
 	}
 }
 
+// A copy has items only if the plan has some; one that cannot be read counts as having some.
+func TestCopyHasItems(t *testing.T) {
+	t.Parallel()
+	ws := project(t)
+	for text, want := range map[string]bool{"# P\n- [ ] T1 One\n": true, "# P\nNothing yet.\n": false, "# P\n```\n": true, "": false} {
+		from := workspace.TodoPath
+		if text == "" {
+			from = "gone.md"
+		} else {
+			write(t, ws, from, text)
+		}
+		path, items, err := Copy(t.Context(), ws, from, "msn_2")
+		if err != nil || items != want {
+			t.Errorf("%q: %v, %v", text, items, err)
+		}
+		if b, _, _ := ws.ReadFile(path, 0); text != "" && string(b) != text {
+			t.Errorf("%q became %q", text, b)
+		}
+	}
+	if _, items, err := Copy(t.Context(), ws, "", "msn_3"); items || err != nil {
+		t.Errorf("of no plan: %v, %v", items, err)
+	}
+}
+
 // The items that a plan's reviews cover are those before them, and a review without any covers all.
 func TestPlannedReviews(t *testing.T) {
 	t.Parallel()

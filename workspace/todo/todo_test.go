@@ -108,6 +108,7 @@ func TestItemLines(t *testing.T) {
 		{"- [   ] T1 x", "T1|x||blocked"},
 		{"- [    ] T1 x", "T1|x||blocked"},
 		{"- [0] footnote", ""},
+		{"- x] T1 no box", ""},
 		{"- [9] footnote", ""},
 		{"- [^] footnote", ""},
 		{"- [[] text", ""},
