@@ -74,7 +74,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	writer := brief.New(m.st, m.iso, m.plan, judge)
 	m.approvals = approval.New(m.st, m.iso, m.plan, approval.Config{
 		Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) },
-		Home:  h.cfg.Home, Dir: h.cfg.Workspace.Dir(), Timeout: h.cfg.AskTimeout, Confined: h.cfg.Confined,
+		Home:  h.cfg.Home, Workspace: h.cfg.Workspace, Timeout: h.cfg.AskTimeout, Confined: h.cfg.Confined,
 		Resting: func(task string, answers int, lives func(string) bool) bool {
 			return m.sessions.Resting(task, answers, lives)
 		},

@@ -17,15 +17,15 @@ func (a *analyzer) command(args []arg, src string) {
 	if len(args) == 0 {
 		return
 	}
-	if *a.work++; *a.work > maxWork {
-		if *a.work == maxWork+1 {
+	if a.shared.work++; a.shared.work > maxWork {
+		if a.shared.work == maxWork+1 {
 			a.unknown(src, "the script has too many commands to be followed")
 		}
 		return
 	}
 	if args[0].dynamic() || args[0].glob && args[0].match != "[" {
 		a.unknown(showArgs(args), "what it runs is not known before it runs")
-		a.operands(args, nil)
+		a.operands(args, nil, false)
 		return
 	}
 	name := programName(args[0].match)
@@ -42,11 +42,20 @@ func (a *analyzer) command(args []arg, src string) {
 	if slices.Contains(a.writes, a.relative(args[0].match)) {
 		u.opaque, u.why = true, "it runs a file that the script has just written"
 	}
+	if name == "cd" && u.why == "" {
+		u.why = a.enter(args[1].match)
+	}
+	if !inert(name) && !a.operands(args[1:], patternOperands(name, args), u.why == "" && recurses(name, args)) {
+		u.why = cmp.Or(u.why, tooMany)
+	}
+	if name == "git" && u.why == "" && a.place.GitRuns != nil {
+		for _, dir := range a.dirs {
+			u.why = cmp.Or(u.why, a.place.GitRuns(dir))
+		}
+	}
+	a.tells(name, args, &u)
 	if a.runs(name, args, &u) {
 		a.add(u)
-	}
-	if !inert(name) {
-		a.operands(args[1:], patternOperands(name, args))
 	}
 }
 
@@ -66,9 +75,8 @@ func (a *analyzer) runs(name string, args []arg, u *unit) bool {
 			a.code(w, u)
 		}
 	case name == "set":
-		if i := slices.IndexFunc(args, func(w arg) bool { return w.match == "--" }); i > 0 {
-			a.guess(matchArgs(args[i+1:]))
-		}
+		words := slices.DeleteFunc(slices.Clone(args[1:]), arg.flag)
+		a.guess(matchArgs(words))
 	case name == "find":
 		a.find(args)
 	case name == "echo" || name == "printf":
@@ -85,17 +93,18 @@ func (a *analyzer) runs(name string, args []arg, u *unit) bool {
 			for _, w := range args[1:] {
 				if i := strings.IndexByte(w.match, 'e'); i >= 0 && !w.dynamic() {
 					a.seeds = append(a.seeds, w.match[i+1:])
+					a.hint(w.match)
 				}
 			}
 		}
 	case interpreter(name) != "":
 		a.interpreter(name, args, u)
 	default:
-		if w, ok := wrappers[name]; ok {
-			return a.wrapper(w, args, u)
+		if w, rest, ok := wrapperOf(name, args); ok {
+			return a.wrapper(w, name, rest, u)
 		}
 	}
-	if name == "test" || name == "[" || name == "printf" || name == "unset" || name == "read" {
+	if slices.Contains([]string{"test", "[", "printf", "unset", "read", "wait", "getopts"}, name) {
 		if slices.ContainsFunc(args[1:], func(w arg) bool {
 			return w.match == "-v" || w.dynamic() || strings.Contains(w.match, "[") && name != "["
 		}) {
@@ -133,6 +142,8 @@ func (a *analyzer) shell(args []arg, u *unit) {
 		rest = rest[1:]
 		switch {
 		case f == "--":
+		case len(f) > 2 && strings.HasPrefix("-command", strings.ToLower(f)): // PowerShell's
+			takes = true
 		case f == "--rcfile" || f == "--init-file" || f == "-o" || f == "+o" || f == "-O" || f == "+O":
 			if len(rest) > 0 {
 				rest = rest[1:]
@@ -153,7 +164,9 @@ func (a *analyzer) shell(args []arg, u *unit) {
 		}
 	case len(rest) == 0:
 		a.stdin(u)
-	case rest[0].dynamic() || strings.HasPrefix(rest[0].match, "/dev/") || slices.Contains(a.writes, a.relative(rest[0].match)):
+	case strings.HasPrefix(rest[0].match, "/dev/") && !rest[0].dynamic():
+		a.stdin(u)
+	case rest[0].dynamic() || slices.Contains(a.writes, a.relative(rest[0].match)):
 		u.opaque, u.why = true, "what it runs is not known before it runs"
 	}
 }
@@ -206,6 +219,9 @@ func (a *analyzer) git(args []arg, u *unit) {
 	for len(rest) > 0 && rest[0].flag() {
 		f := rest[0].match
 		rest = rest[1:]
+		if strings.HasPrefix(f, "--config-env") {
+			u.opaque, u.why, u.always = true, "its configuration is not known before it runs", ""
+		}
 		if !slices.Contains([]string{"-c", "-C", "--git-dir", "--work-tree", "--exec-path", "--namespace", "--config-env", "--super-prefix"}, f) || len(rest) == 0 {
 			continue
 		}
@@ -229,30 +245,31 @@ func (a *analyzer) git(args []arg, u *unit) {
 		if len(rest) > 1 && rest[0].match == "run" {
 			a.command(rest[1:], showArgs(rest[1:]))
 		}
+	case "for-each-repo":
+		a.guess("git " + matchArgs(slices.DeleteFunc(slices.Clone(rest), arg.flag)))
+	case "clone", "fetch", "pull", "ls-remote", "archive":
+		for _, w := range rest {
+			if strings.HasPrefix(w.match, "ext::") || strings.ContainsAny(w.match, " \t\n") {
+				a.hint(w.match)
+			}
+		}
 	case "submodule", "filter-branch", "rebase", "config", "difftool", "mergetool", "grep":
+		for i, w := range rest {
+			if strings.HasPrefix(strings.ToLower(w.match), "alias.") {
+				a.guess("git " + matchArgs(rest[i+1:]))
+			}
+		}
 		for _, w := range rest {
 			text := w.match
 			if _, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(text, "--") {
 				text = value
 			}
-			a.guessScript(strings.TrimPrefix(strings.TrimPrefix(text, "-x"), "!"), a.depth+1)
+			a.guessScript(strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(text, "-x"), "-O"), "!"), a.depth+1)
 		}
 		a.guess(matchArgs(rest))
 		if len(rest) > 1 {
 			a.guess(matchArgs(rest[1:]))
 		}
-	}
-}
-
-// guessScript looks for denied commands in a text that may be a script, so many levels deep.
-func (a *analyzer) guessScript(text string, depth int) {
-	inner := analyzer{dir: a.dir, workdir: a.workdir, home: a.home, depth: min(depth, maxDepth), work: a.work}
-	if strings.TrimSpace(text) == "" || a.depth > maxDepth || inner.script(text) != nil {
-		return
-	}
-	for _, u := range inner.units {
-		u.guessed, u.alts = true, append(u.alts, u.match)
-		a.add(u)
 	}
 }
 
@@ -273,7 +290,7 @@ func (a *analyzer) interpreter(name string, args []arg, u *unit) {
 	operand := false
 	for _, w := range rest {
 		if !w.flag() {
-			operand = true
+			operand = w.match != "-"
 			break
 		}
 		cluster := !strings.HasPrefix(w.match, "--") && strings.ContainsAny(w.match[1:], inline)
@@ -289,12 +306,17 @@ func (a *analyzer) interpreter(name string, args []arg, u *unit) {
 	if !operand && inline != "" || operand && len(rest) > 0 && slices.ContainsFunc(rest, func(w arg) bool { return w.match == "eval" && (name == "deno" || name == "bun") }) {
 		u.opaque, u.always = true, ""
 		u.why = cmp.Or(u.why, name+" runs whatever it reads")
+		a.seedCode(rest)
+		if text, known, _ := a.stdinText(); known {
+			a.seedCode([]arg{literalArg(text)})
+		}
 	}
 }
 
 // seedCode keeps the quoted strings in a program's code for a second look.
 func (a *analyzer) seedCode(args []arg) {
 	for _, w := range args {
+		a.seeds = append(a.seeds, w.match)
 		for _, quote := range []string{`"`, `'`, "`"} {
 			var words []string
 			for i, part := range strings.Split(w.match, quote) {
@@ -307,82 +329,10 @@ func (a *analyzer) seedCode(args []arg) {
 	}
 }
 
-// wrapper follows a program that runs its arguments.
-func (a *analyzer) wrapper(w wrapper, args []arg, u *unit) bool {
-	rest := args[1:]
-	if programName(args[0].match) == "command" && len(rest) > 0 && (rest[0].match == "-v" || rest[0].match == "-V") {
-		return true
-	}
-	rest = a.wrapped(w, rest, u)
-	if len(rest) == 0 {
-		return true
-	}
-	if w.joined { // the arguments are one script
-		a.nested(matchArgs(rest), u.show)
-		return true
-	}
-	start := len(a.units)
-	if a.wraps >= maxWraps {
-		a.unknown(u.show, "it is wrapped too deeply to be followed")
-		return true
-	}
-	a.wraps++
-	a.command(rest, showArgs(rest))
-	a.wraps--
-	if w.why != "" {
-		a.taint(start, w.why)
-	}
-	if !w.plain || u.opaque {
-		u.why = cmp.Or(w.why, u.why)
-		u.always = ""
-		return true
-	}
-	for i := start; i < len(a.units); i++ {
-		a.units[i].alts = append(a.units[i].alts, u.match)
-	}
-	return false
-}
-
-// wrapped returns the command that a wrapper runs: its arguments without options, variables and its own operands. It follows code among
-// the options.
-func (a *analyzer) wrapped(w wrapper, rest []arg, u *unit) []arg {
-	for len(rest) > 0 && rest[0].flag() {
-		f := rest[0].match
-		rest = rest[1:]
-		switch {
-		case f == "--":
-		case w.script != "" && (f == w.script || f == w.longScript) && len(rest) > 0:
-			a.code(rest[0], u)
-			rest = rest[1:]
-		case w.script != "" && (strings.HasPrefix(f, w.script) || w.longScript != "" && strings.HasPrefix(f, w.longScript+"=")):
-			text := strings.TrimPrefix(strings.TrimPrefix(f, w.longScript+"="), w.script)
-			a.code(literalArg(text), u)
-		case len(f) == 2 && strings.Contains(w.values, f[1:]) && len(rest) > 0:
-			rest = rest[1:]
-		case strings.HasPrefix(f, "--") && slices.Contains(w.longs, f[2:]) && len(rest) > 0:
-			rest = rest[1:]
-		}
-	}
-	if w.assigns {
-		for len(rest) > 0 {
-			name, _, ok := strings.Cut(rest[0].match, "=")
-			if !ok || !syntax.ValidName(name) {
-				break
-			}
-			a.name(name)
-			rest = rest[1:]
-		}
-	}
-	rest = rest[min(w.skip, len(rest)):]
-	if len(rest) > 1 && w.script != "" && (rest[0].match == w.script || rest[0].match == w.longScript) {
-		a.code(rest[1], u)
-		rest = rest[2:]
-	}
-	return rest
-}
-
-// operands records the paths among a command's arguments. skip has the indexes of arguments that are not paths.
-func (a *analyzer) operands(args []arg, skip []int) {
+// operands records the paths among a command's arguments. skip has the indexes of arguments that are not paths; deep says that the
+// command follows the links in directories. It reports false if there are too many files to follow them all.
+func (a *analyzer) operands(args []arg, skip []int, deep bool) (ok bool) {
+	ok = true
 	for i, w := range args {
 		if slices.Contains(skip, i) || w.match == "" || strings.Contains(w.match, "://") {
 			continue
@@ -392,23 +342,32 @@ func (a *analyzer) operands(args []arg, skip []int) {
 			if strings.HasPrefix(text, "/") || strings.Contains(text, "../") {
 				a.touch(strings.ReplaceAll(text, unknown, "x"))
 			}
+			if w.list {
+				ok = a.follow(literalArg("."), true, false) && ok
+			}
 			continue
 		}
 		if w.flag() {
-			if _, value, ok := strings.Cut(text, "="); ok {
+			if _, value, has := strings.Cut(text, "="); has {
 				text = value
 			} else if len(text) > 2 && text[1] != '-' {
 				text = text[2:]
 			} else {
 				continue
 			}
+			a.follow(arg{match: text, glob: w.glob}, false, false)
 			if strings.ContainsAny(text, "/~") || Secret(text) {
 				a.paths(arg{match: text, glob: w.glob})
 			}
 			continue
 		}
 		a.paths(w)
+		ok = a.follow(w, deep, false) && ok
 	}
+	if deep && !slices.ContainsFunc(args, func(w arg) bool { return !w.flag() && w.match == "." }) {
+		ok = a.follow(literalArg("."), true, false) && ok // grep -R without a file
+	}
+	return ok
 }
 
 // paths records a word that may be a path, or several joined by : , or =.
@@ -448,8 +407,12 @@ func systemProgram(word string) bool {
 		path.Dir(path.Clean(word)))
 }
 
+// sameAs are other words for commands that people write rules about.
+var sameAs = map[string]string{"git send-pack": "git push", "git http-push": "git push", "git remote-http": "git push", "git remote-https": "git push", "git subtree push": "git push",
+	"git lfs push": "git push", "git svn dcommit": "git push", "git p4 submit": "git push", "git annex sync": "git push", "hub push": "git push", "jj git push": "git push"}
+
 // variants are other spellings of a command, for deny rules: as written, without the program's directory, without the options before
-// the first operand (git -c a=b push), and without unknown parts.
+// the first operand (git -c a=b push), without unknown parts, and in the words of another command.
 func variants(name string, args []arg, src string) []string {
 	rest := args[1:]
 	out := []string{src, strings.TrimSpace(name + " " + matchArgs(rest))}
@@ -461,6 +424,18 @@ func variants(name string, args []arg, src string) []string {
 	}
 	if slices.ContainsFunc(rest, arg.dynamic) {
 		out = append(out, strings.TrimSpace(name+" "+guessArgs(rest)))
+	}
+	if sub, ok := strings.CutPrefix(name, "git-"); ok {
+		out = append(out, strings.TrimSpace("git "+sub+" "+matchArgs(rest)))
+	}
+	if name == "hub" || name == "jj" || strings.HasPrefix(name, "git") {
+		for _, text := range out {
+			for words, same := range sameAs {
+				if after, ok := strings.CutPrefix(text, words); ok && (after == "" || after[0] == ' ') {
+					out = append(out, same+after)
+				}
+			}
+		}
 	}
 	return out
 }

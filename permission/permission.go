@@ -1,6 +1,6 @@
 // Package permission decides what an agent may do. It owns the rules, in OpenCode's format, the built-in defaults, and the analysis of
-// shell scripts that lets a rule for "rm *" find rm anywhere. It is pure: it opens no file, runs nothing and asks no one; carrying out
-// a decision, and asking a person, is up to the caller.
+// shell scripts that lets a rule for "rm *" find rm anywhere. It is pure: it opens no file, runs nothing and asks no one; where a path
+// leads is answered by functions of a [Place]. Carrying out a decision, and asking a person, is up to the caller.
 //
 // # How a decision is made
 //
@@ -21,7 +21,10 @@ import (
 	"io"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
+	"unicode/utf8"
 
 	"centurion"
 	"centurion/text"
@@ -75,6 +78,24 @@ type Decision struct {
 	Rule   Rule   // the rule that decided; zero if none did
 	Level  string // the level of that rule; "" if none did
 	Reason string // for the model and the person: the rule, where it is, and what would change it
+	late   late
+}
+
+// late is what a decision's reason is written from once it is known to count: most of a script's decisions do not.
+type late struct{ permission, show, said string }
+
+// told returns the decision with its reason.
+func (d Decision) told() Decision {
+	switch l := d.late; {
+	case l == late{}:
+		return d
+	case l.said != "":
+		d.Reason = fmt.Sprintf("%q %s", clip(l.show), l.said)
+	default:
+		d.Reason = reason(d, l.permission, l.show)
+	}
+	d.late = late{}
+	return d
 }
 
 // stricter returns the stricter of two decisions, d if they are equally strict.
@@ -192,6 +213,9 @@ func nearest(word string) Action {
 
 // ExpandHome returns the rules with a leading ~ or $HOME of their patterns replaced by home, an absolute path.
 func ExpandHome(rules []Rule, home string) []Rule {
+	if !slices.ContainsFunc(rules, func(r Rule) bool { return r.Pattern != "" && (r.Pattern[0] == '~' || r.Pattern[0] == '$') }) {
+		return rules
+	}
 	out := make([]Rule, len(rules))
 	for i, r := range rules {
 		r.Pattern = expandHome(r.Pattern, home)
@@ -230,28 +254,36 @@ const (
 
 // glob matches in O(len(pattern) · len(s)): on a mismatch it retries only the last star.
 func glob(pattern, s string) bool {
-	p, r := []rune(pattern), []rune(s)
 	star, retry := -1, 0
 	i, j := 0, 0
-	for j < len(r) {
+	for j < len(s) {
 		switch {
-		case i < len(p) && p[i] == '*':
+		case i < len(pattern) && pattern[i] == '*':
 			star, retry = i, j
 			i++
-		case i < len(p) && (p[i] == '?' && r[j] != 0 || p[i] == r[j]):
+		case i < len(pattern) && pattern[i] == '?' && s[j] != 0:
+			i++
+			j += width(s[j:])
+		case i < len(pattern) && pattern[i] == s[j]:
 			i++
 			j++
 		case star >= 0:
-			retry++
+			retry += width(s[retry:])
 			i, j = star+1, retry
 		default:
 			return false
 		}
 	}
-	for i < len(p) && p[i] == '*' {
-		i++
+	return strings.Trim(pattern[i:], "*") == ""
+}
+
+// width is the number of bytes of the first character of s, which is not empty.
+func width(s string) int {
+	if s[0] < utf8.RuneSelf {
+		return 1
 	}
-	return i == len(p)
+	_, n := utf8.DecodeRuneInString(s)
+	return n
 }
 
 // Decide answers an access of the given permission. Each pattern is decided on its own and the strictest answer counts; without
@@ -264,7 +296,7 @@ func Decide(levels []Level, permission string, patterns []string) Decision {
 	for _, p := range patterns[1:] {
 		d = d.stricter(decideOne(levels, permission, p))
 	}
-	return d
+	return d.told()
 }
 
 func decideOne(levels []Level, permission, pattern string) Decision {
@@ -272,7 +304,7 @@ func decideOne(levels []Level, permission, pattern string) Decision {
 	for _, l := range levels {
 		for i := len(l.Rules) - 1; i >= 0; i-- {
 			r := l.Rules[i]
-			if !Match(r.Permission, permission) || !Match(r.Pattern, pattern) {
+			if r.Permission != permission && !Match(r.Permission, permission) || !Match(r.Pattern, pattern) {
 				continue
 			}
 			// The analysis of a shell script may allow what the defaults ask about, but not what a file asks about.
@@ -286,7 +318,7 @@ func decideOne(levels []Level, permission, pattern string) Decision {
 			break // no later level lifts a deny
 		}
 	}
-	d.Reason = reason(d, permission, pattern)
+	d.late = late{permission: permission, show: pattern}
 	return d
 }
 
@@ -327,7 +359,7 @@ func reason(d Decision, permission, pattern string) string {
 func clip(s string) string { return centurion.Clip(s, 200) }
 
 // secretRules ask about files that usually hold secrets, anywhere in the tree. The last three patterns are examples without secrets.
-func secretRules() []Rule {
+var secretRules = sync.OnceValue(func() []Rule {
 	secret := []string{"*.env", "*.env.*", "*.envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx",
 		"*.netrc", "*.pgpass", "*.npmrc", "*.pypirc", "*.htpasswd", "*.git-credentials", "*credentials", "*credentials.json",
 		"*credentials.toml", "*credentials.y*ml", "*secrets.json", "*secrets.y*ml", "*secrets.toml", "*service-account*.json",
@@ -342,7 +374,7 @@ func secretRules() []Rule {
 		rules = append(rules, Rule{"read", p, action})
 	}
 	return rules
-}
+})
 
 // Secret reports whether a path names a file that usually holds secrets, such as .env or id_rsa.
 func Secret(name string) bool {

@@ -45,7 +45,7 @@ func interpreter(name string) string {
 		return "ep"
 	case "php":
 		return "rBRE"
-	case "lua", "luajit", "Rscript", "osascript", "julia", "elixir", "ghc", "groovy", "scala":
+	case "lua", "luajit", "R", "Rscript", "octave", "gnuplot", "osascript", "julia", "elixir", "ghc", "groovy", "scala":
 		return "eE"
 	case "tclsh", "expect", "ed", "ex", "vi", "vim", "nvim", "emacs":
 		return "cesS+"
@@ -53,69 +53,6 @@ func interpreter(name string) string {
 		return "program"
 	}
 	return ""
-}
-
-// wrapper is a program that runs its arguments.
-type wrapper struct {
-	values     string   // single-letter options that take a value
-	longs      []string // long options that take a value in the next word
-	skip       int      // its own operands before the command
-	plain      bool     // it changes nothing about the command: a rule for the command is enough
-	assigns    bool     // NAME=value may precede the command
-	joined     bool     // the arguments are joined to a script
-	script     string   // an option whose value is a script
-	longScript string
-	why        string // why its command is not plainly read-only; "" keeps the command's own answer
-}
-
-var wrappers = map[string]wrapper{
-	"time":             {values: "fo", plain: true},
-	"nice":             {values: "n", longs: []string{"adjustment"}, plain: true},
-	"nohup":            {plain: true, why: "nohup lets it outlive its caller and may write nohup.out"},
-	"timeout":          {values: "sk", longs: []string{"signal", "kill-after"}, skip: 1, plain: true},
-	"gtimeout":         {values: "sk", longs: []string{"signal", "kill-after"}, skip: 1, plain: true},
-	"command":          {plain: true},
-	"stdbuf":           {values: "ioe", plain: true},
-	"ionice":           {values: "cnp", plain: true},
-	"env":              {values: "uC", longs: []string{"unset", "chdir"}, plain: true, assigns: true, script: "-S", longScript: "--split-string", why: "env runs its arguments"},
-	"builtin":          {plain: true},
-	"exec":             {values: "a", plain: true, why: "exec replaces the shell"},
-	"noglob":           {plain: true, why: "noglob runs its arguments"},
-	"xargs":            {values: "IJRnPLdasE", longs: []string{"max-args", "max-procs", "replace", "delimiter", "arg-file"}, why: "xargs runs a command with what it reads"},
-	"sudo":             {values: "ugphCDRrtTU", longs: []string{"user", "group"}, assigns: true, why: "sudo runs it with other rights"},
-	"doas":             {values: "uC", why: "doas runs it with other rights"},
-	"run0":             {why: "run0 runs it with other rights"},
-	"pkexec":           {why: "pkexec runs it with other rights"},
-	"su":               {values: "sg", skip: 1, script: "-c", longScript: "--command", why: "su runs it with other rights"},
-	"runuser":          {values: "usg", script: "-c", longScript: "--command", why: "runuser runs it with other rights"},
-	"busybox":          {why: "busybox runs its first argument"},
-	"toybox":           {why: "toybox runs its first argument"},
-	"setsid":           {why: "setsid lets it outlive its caller"},
-	"chroot":           {skip: 1, why: "chroot runs a command"},
-	"unshare":          {why: "unshare runs a command"},
-	"nsenter":          {values: "t", why: "nsenter runs a command"},
-	"setpriv":          {why: "setpriv runs a command"},
-	"chrt":             {skip: 1, why: "chrt runs a command"},
-	"taskset":          {skip: 1, why: "taskset runs a command"},
-	"numactl":          {why: "numactl runs a command"},
-	"flock":            {values: "wE", skip: 1, script: "-c", longScript: "--command", why: "flock runs a command"},
-	"script":           {script: "-c", longScript: "--command", skip: 1, why: "script runs a command"},
-	"watch":            {values: "n", longs: []string{"interval"}, joined: true, why: "watch runs a command again and again"},
-	"parallel":         {values: "jN", why: "parallel runs commands"},
-	"strace":           {values: "oeps", why: "strace runs a command"},
-	"ltrace":           {values: "oeps", why: "ltrace runs a command"},
-	"gdb":              {why: "gdb runs a program"},
-	"systemd-run":      {values: "puE", longs: []string{"unit", "property"}, why: "systemd-run runs a command elsewhere"},
-	"unbuffer":         {plain: true, why: "unbuffer runs its arguments"},
-	"caffeinate":       {values: "tw", plain: true, why: "caffeinate runs its arguments"},
-	"fakeroot":         {why: "fakeroot runs a command"},
-	"xvfb-run":         {values: "ens", why: "xvfb-run runs a command"},
-	"dbus-run-session": {why: "dbus-run-session runs a command"},
-	"ssh":              {values: "bcDEeFIiJLlmOopQRSWw", skip: 1, joined: true, why: "ssh runs a command elsewhere"},
-	"npx":              {values: "p", why: "npx fetches and runs a package"},
-	"bunx":             {why: "bunx fetches and runs a package"},
-	"uvx":              {why: "uvx fetches and runs a package"},
-	"pipx":             {skip: 1, why: "pipx fetches and runs a package"},
 }
 
 // usesNetwork reports whether a command reaches the network, and whether it publishes something there.

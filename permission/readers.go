@@ -68,6 +68,21 @@ func whyNotReadOnly(name string, args []arg) string {
 	return whyReader(name, r, rest)
 }
 
+// recurses reports whether a command that reads follows links in the directories that it is given.
+func recurses(name string, args []arg) bool {
+	letter, word := "R", "--dereference-recursive"
+	switch name {
+	case "diff":
+		letter, word = "r", "--recursive"
+	case "grep", "egrep", "fgrep":
+	default:
+		return false
+	}
+	return slices.ContainsFunc(args[1:], func(w arg) bool {
+		return w.flag() && (strings.HasPrefix(word, w.match) && len(w.match) > 3 || w.match[1] != '-' && strings.Contains(w.match, letter))
+	})
+}
+
 func notListed(name string) string {
 	return fmt.Sprintf("%s may do more than read", name)
 }

@@ -7,11 +7,28 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"centurion/text"
 )
 
-// Shell is what a script does, as far as its text shows. The analysis is lexical: it does not follow symbolic links, and does not see
-// what a program or script file does when run, or that a recursive search finds a hidden file.
+// Place is where a script runs, and what is known of the files there. The two functions look at the file system for this package, which
+// opens no file; without them the analysis is lexical.
+type Place struct {
+	Dir     string // the project's directory, absolute
+	Workdir string // where the script runs, relative to Dir; its paths start there
+	Home    string // the home directory
+	// Follow returns where an absolute path that is not cleaned leads when all links are followed: relative to Dir with slashes inside
+	// it, absolute outside, and nothing if there is no such file. glob says that the path is a pattern of files, and deep that the links
+	// below a directory count, too. ok is false if these are too many.
+	Follow func(name string, glob, deep bool) (targets []string, ok bool)
+	// GitRuns says what the configuration of the repository around an absolute directory makes reading commands of git run; "" for
+	// nothing.
+	GitRuns func(dir string) string
+}
+
+// Shell is what a script does, as far as its text and [Place] show. The analysis does not see what a program or script file does when
+// run, or that a recursive search finds a hidden file.
 type Shell struct {
 	Commands []string // every simple command anywhere in it, as text without quotes, for rule matching
 	Always   []string // the patterns that "always" would allow: "go test *"; none if only "once" makes sense
@@ -24,13 +41,14 @@ type Shell struct {
 	Why      string   // why it is not ReadOnly; "" if it is
 }
 
-// ParseShell analyses a shell script for execution in dir, an absolute path, with the home directory home. It is parsed as bash; a
-// command that dash or another system's sh would read differently counts as unknown.
-func ParseShell(script, dir, home string) Shell { return ParseShellIn(script, dir, "", home) }
+// ParseShell analyses the text of a shell script for execution in dir, an absolute path, with the home directory home, without looking
+// at the file system: see [Place.Parse].
+func ParseShell(script, dir, home string) Shell { return Place{Dir: dir, Home: home}.Parse(script) }
 
-// ParseShellIn is [ParseShell] of a script that runs in workdir, relative to dir: its paths start there.
-func ParseShellIn(script, dir, workdir, home string) Shell {
-	a := analyze(script, dir, workdir, home)
+// Parse analyses a shell script. It is parsed as bash; a command that dash or another system's sh would read differently counts as
+// unknown.
+func (p Place) Parse(script string) Shell {
+	a := analyze(script, p)
 	s := Shell{Outside: a.outside, Err: a.err}
 	for _, u := range a.units {
 		s.Network = s.Network || u.network
@@ -66,7 +84,7 @@ func (a *analyzer) beyond() (out []string) {
 		if strings.ContainsAny(p, "*?~"+unknown) {
 			continue
 		}
-		if dir := path.Dir(p); slices.Contains(a.writes, p) && dir != "/" && dir != path.Clean(slash(a.home)) {
+		if dir := path.Dir(p); slices.Contains(a.writes, p) && dir != "/" && dir != path.Clean(slash(a.place.Home)) {
 			p = dir + "/*"
 		}
 		out = text.Union(out, p)
@@ -80,8 +98,8 @@ type analysis struct {
 	err error
 }
 
-func analyze(script, dir, workdir, home string) analysis {
-	a := &analyzer{dir: dir, workdir: workdir, home: home, work: new(int)}
+func analyze(script string, p Place) analysis {
+	a := &analyzer{place: p, shared: &shared{parser: syntax.NewParser(syntax.Variant(syntax.LangBash))}, dirs: []string{path.Join(slash(p.Dir), slash(p.Workdir))}}
 	if err := a.script(script); err != nil {
 		a.units = nil
 		a.seeds = append(a.seeds, script)
@@ -97,24 +115,24 @@ func analyze(script, dir, workdir, home string) analysis {
 	return analysis{a, nil}
 }
 
-// DecideShell answers a bash access: the strictest answer for anything the script does.
+// DecideShell answers a bash access by the text of the script alone: see [Place.Decide].
+func DecideShell(levels []Level, script, dir, home string, confined bool) Decision {
+	return Place{Dir: dir, Home: home}.Decide(levels, script, confined)
+}
+
+// Decide answers a bash access: the strictest answer for anything the script does.
 //
 // Every simple command, wherever it is and however it is disguised, is matched against the rules for bash. Decisions of the default
 // level are refined: a command that plainly only reads is allowed and, if the child is confined, so is any other that neither uses the
 // network nor hides what it runs. A command that is unknown before it runs asks, unless its rule allows everything and no rule denies
 // or asks for anything it could turn out to be. Paths outside the directory are decided as external_directory, and files that are read
-// or written as read and edit.
-func DecideShell(levels []Level, script, dir, home string, confined bool) Decision {
-	return DecideShellIn(levels, script, dir, "", home, confined)
-}
-
-// DecideShellIn is [DecideShell] of a script that runs in workdir, relative to dir: its paths start there.
-func DecideShellIn(levels []Level, script, dir, workdir, home string, confined bool) Decision {
+// or written as read and edit, under the name that is written and where that leads.
+func (p Place) Decide(levels []Level, script string, confined bool) Decision {
 	levels = slices.Clone(levels)
 	for i := range levels {
-		levels[i].Rules = ExpandHome(levels[i].Rules, home)
+		levels[i].Rules = ExpandHome(levels[i].Rules, p.Home)
 	}
-	a := analyze(script, dir, workdir, home)
+	a := analyze(script, p)
 	var d Decision
 	take := func(e Decision) {
 		if d == (Decision{}) {
@@ -146,7 +164,7 @@ func DecideShellIn(levels []Level, script, dir, workdir, home string, confined b
 			take(e)
 		}
 	}
-	return cmp.Or(d, Decision{Action: Allow, Level: DefaultLevel, Reason: "it does nothing"})
+	return cmp.Or(d, Decision{Action: Allow, Level: DefaultLevel, Reason: "it does nothing"}).told()
 }
 
 // decide answers for one command.
@@ -160,7 +178,8 @@ func (u unit) decide(levels []Level, confined bool) Decision {
 	}
 	if d.Rule.Pattern != "*" {
 		d.Action = Ask
-		d.Reason = fmt.Sprintf("%q asks although the rule %s in %s matches, because %s", clip(u.show), d.Rule, d.Level, u.why)
+		d.late.said = fmt.Sprintf("asks although the rule %s in %s matches, because %s", d.Rule, d.Level, u.why)
+		d.late.show = u.show
 	}
 	return doubt(levels, d, "bash", unknown, u.show)
 }
@@ -184,7 +203,7 @@ func (u unit) refine(d Decision, confined bool) Decision {
 	default:
 		why = "needs approval: " + u.why + " (a bash rule for it stops this question)"
 	}
-	d.Reason = fmt.Sprintf("%q %s", clip(u.show), why)
+	d.late = late{show: u.show, said: why}
 	return d
 }
 
@@ -194,7 +213,7 @@ func decideText(levels []Level, permission, text, show string) Decision {
 	if d.Level == "" {
 		show = strings.ReplaceAll(text, unknown, "…")
 	}
-	d.Reason = reason(d, permission, show)
+	d.late = late{permission: permission, show: show}
 	return doubt(levels, d, permission, text, show)
 }
 
@@ -217,7 +236,7 @@ func doubt(levels []Level, d Decision, permission, text, show string) Decision {
 				break
 			}
 			if r.Action != Allow && couldMatch(r.Pattern, text) {
-				d.Action, d.Rule, d.Level = Ask, r, l.Name
+				d.Action, d.Rule, d.Level, d.late = Ask, r, l.Name, late{}
 				d.Reason = fmt.Sprintf("%s of %q asks because it could turn out to be what the rule %s in %s speaks of",
 					permission, clip(show), r, l.Name)
 				return d

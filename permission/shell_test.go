@@ -1,6 +1,7 @@
 package permission
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 	"testing"
@@ -24,141 +25,40 @@ func allowAllBut(patterns ...string) []Level {
 	return person(rules...)
 }
 
-// S2: a deny stays a deny in every disguise whose text tells what runs.
-var deniedDisguises = []string{
-	`rm -rf build`,
-	`rm`,
-	`/bin/rm -rf build`,
-	`/usr/../bin/rm -rf build`,
-	`\rm -rf build`,
-	`"rm" -rf build`,
-	`r""m -rf build`,
-	`'r'm -rf build`,
-	`$'rm' -rf build`,
-	`$'\x72\x6d' -rf build`,
-	`r\m -rf build`,
-	`true; rm -rf build`,
-	`true && rm -rf build`,
-	`false || rm -rf build`,
-	`true | rm -rf build`,
-	`rm -rf build &`,
-	`(rm -rf build)`,
-	`{ rm -rf build; }`,
-	`! rm -rf build`,
-	`if true; then rm -rf build; fi`,
-	`while false; do :; done; rm x`,
-	`for f in a b; do rm "$f"; done`,
-	`case x in x) rm a;; esac`,
-	`f() { rm -rf build; }; f`,
-	`echo $(rm -rf build)`,
-	"echo `rm -rf build`",
-	`echo "$(rm -rf build)"`,
-	`cat <(rm -rf build)`,
-	`echo a > >(rm x)`,
-	"cat <<EOF\n$(rm x)\nEOF",
-	`x=$(rm y) true`,
-	`export X=$(rm y)`,
-	`echo ${x:-$(rm y)}`,
-	`echo $(( $(rm y) ))`,
-	`[[ -n $(rm y) ]]`,
-	`a=(1 $(rm y))`,
-	`env rm -rf build`,
-	`env -i A=b rm -rf build`,
-	`env -S 'rm -rf build'`,
-	`A=b rm -rf build`,
-	`nohup rm -rf build`,
-	`time rm -rf build`,
-	`nice -n 10 rm -rf build`,
-	`timeout -s KILL 5 rm -rf build`,
-	`timeout 5 nice nohup rm x`,
-	`command rm -rf build`,
-	`builtin command rm x`,
-	`exec rm -rf build`,
-	`exec -a ls rm -rf build`,
-	`sudo rm -rf build`,
-	`sudo -u root -- rm -rf build`,
-	`busybox rm -rf build`,
-	`setsid rm x`,
-	`stdbuf -o0 rm x`,
-	`xargs rm < list`,
-	`find . -name x | xargs -n 1 rm -f`,
-	`find . -exec rm {} \;`,
-	`find . -type f -execdir rm -f {} +`,
-	`sh -c 'rm -rf build'`,
-	`bash -ec "rm -rf build"`,
-	`bash -o pipefail -c 'rm x'`,
-	`/bin/sh -c 'sh -c "rm x"'`,
-	`sh -c '"$@"' _ rm -rf build`,
-	`sh -c '$0 -rf build' rm`,
-	"sh <<EOF\nrm -rf build\nEOF",
-	"bash -s <<'EOF'\nrm x\nEOF",
-	`bash <<< "rm -rf build"`,
-	`echo 'rm -rf build' | sh`,
-	`printf 'rm -rf build' | bash`,
-	"cat <<EOF | sh\nrm x\nEOF",
-	`echo cm0gLXJmIGJ1aWxk | base64 -d | sh`,
-	`eval rm -rf build`,
-	`eval "rm -rf build"`,
-	`eval "eval 'rm x'"`,
-	`X=rm; $X -rf build`,
-	`X='rm -rf build'; $X`,
-	`X='rm -rf build'; eval "$X"`,
-	`X=r Y=m; "$X$Y" -rf build`,
-	`rm$IFS-rf${IFS}build`,
-	`{rm,-rf,build}`,
-	`$(echo rm) -rf build`,
-	"`echo rm` -rf build",
-	`$(printf 'r%s' m) -rf build`,
-	`${x:-rm} -rf build`,
-	`$unset rm -rf build`,
-	`r${u}m -rf build`,
-	`r$@m -rf build`,
-	`trap 'rm -rf build' EXIT`,
-	"alias ls='rm -rf build'\nls",
-	`set -- rm -rf build; "$@"`,
-	`a=(rm -rf build); "${a[@]}"`,
-	`((rm))`,
-	`!(rm -rf build)`,
-	`git -c alias.x='!rm -rf build' x`,
-	`git submodule foreach 'rm -rf build'`,
-	`git bisect run rm x`,
-	`git rebase --exec 'rm x' main`,
-	`watch rm x`,
-	`flock lock -c 'rm x'`,
-	`flock lock rm x`,
-	`script -c 'rm x' /dev/null`,
-	`su -c 'rm x' ada`,
-	`parallel rm ::: a b`,
-	`python3 -c 'import os; os.system("rm -rf build")'`,
-	`python3 -c "import subprocess; subprocess.run(['rm', '-rf', 'x'])"`,
-	`perl -e 'system("rm x")'`,
-	`awk 'BEGIN { system("rm x") }'`,
-	`sed '1e rm x' file`,
-	`coproc rm x`,
-	`echo 'rm -rf build' > s.sh; sh s.sh`,
-	"cat > s.sh <<EOF\nrm x\nEOF\n./s.sh",
-	strings.Repeat("true; ", 60) + `rm -rf build`,
-	strings.Repeat("true && ", 60) + `rm -rf build`,
-	"true # comment\nrm x",
-	"true \\\n; rm x",
-	"r\\\nm -rf build",
-	`select x in a; do rm x; done`,
-	`function f { rm x; }`,
-	`until rm x; do :; done`,
-	`read x <<< "rm y"; $x`,
-	`ssh host rm -rf build`,
-	"if true; then\nrm -rf build\n", // does not parse
+//go:embed testdata/disguises.txt
+var disguisesText string
+
+// disguise is a script with the decision about it where all is allowed but [forbidden].
+type disguise struct {
+	want   Action
+	script string
 }
 
-// S2
-func TestDeniedInDisguise(t *testing.T) {
-	levels := allowAllBut("rm *")
-	for _, script := range deniedDisguises {
-		if d := DecideShell(levels, script, testDir, testHome, false); d.Action != Deny {
-			t.Errorf("%s\n\tgot %s (%s), want deny", script, d.Action, d.Reason)
+var forbidden = []string{"rm *", "curl *", "git push *"}
+
+func disguises(t testing.TB) (all []disguise) {
+	for line := range strings.Lines(disguisesText) {
+		line = strings.TrimSuffix(line, "\n")
+		want, script, ok := strings.Cut(line, " ")
+		switch {
+		case line == "" || line[0] == '#':
+		case !ok || !slices.Contains([]Action{Allow, Ask, Deny}, Action(want)):
+			t.Fatalf("%q is no line of the table", line)
+		default:
+			all = append(all, disguise{Action(want), strings.ReplaceAll(script, "⏎", "\n")})
 		}
-		if d := DecideShell(levels, script, testDir, testHome, true); d.Action != Deny {
-			t.Errorf("%s\n\tconfined: got %s (%s), want deny", script, d.Action, d.Reason)
+	}
+	return append(all, disguise{Deny, strings.Repeat("true; ", 60) + `rm -rf build`}, disguise{Deny, strings.Repeat("true && ", 60) + `rm -rf build`})
+}
+
+// S2: a deny stays a deny in every disguise whose text tells what runs, and what is not known asks.
+func TestDisguises(t *testing.T) {
+	levels := allowAllBut(forbidden...)
+	for _, d := range disguises(t) {
+		for _, confined := range []bool{false, true} {
+			if got := DecideShell(levels, d.script, testDir, testHome, confined); got.Action != d.want {
+				t.Errorf("%s\n\tconfined %v: got %s (%s), want %s", d.script, confined, got.Action, got.Reason, d.want)
+			}
 		}
 	}
 }

@@ -31,13 +31,25 @@ type unit struct {
 	always  string // what "always" would allow; "" if only "once" makes sense
 }
 
+// shared is what an analyzer has in common with those of inner scripts.
+type shared struct {
+	work   int // commands analysed so far
+	parser *syntax.Parser
+}
+
 // analyzer walks a script and collects its actions.
 type analyzer struct {
-	dir, home string
-	workdir   string // where the script runs, relative to dir
-	depth     int
-	wraps     int
-	work      *int // commands analysed so far, here and in inner scripts
+	place   Place
+	dirs    []string // absolute directories where a command may run: cd adds to them
+	loops   int      // loops around the current statement
+	depth   int
+	wraps   int
+	guesses int  // programs around this one whose command may begin anywhere
+	fed     bool // xargs appends what it reads to the current command
+	framed  bool // a makefile or a crontab may be among the seeds
+	piped   bool // the current statement reads what another one prints
+	shared  *shared
+	text    string // the script that is walked
 
 	units   []unit
 	outside []string // absolute paths
@@ -53,19 +65,20 @@ type analyzer struct {
 }
 
 // script parses and walks the text of a script.
-func (a *analyzer) script(text string) error {
-	if len(text) > maxText {
+func (a *analyzer) script(code string) error {
+	if len(code) > maxText {
 		return fmt.Errorf("it is longer than %d bytes", maxText)
 	}
-	text = strings.ReplaceAll(text, unknown, "")
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	code = strings.ReplaceAll(code, unknown, "")
+	file, err := a.shared.parser.Parse(strings.NewReader(code), "")
 	if err != nil {
 		return err
 	}
-	outer := a.vars
-	a.vars = collectVars(file, a.home, path.Join(slash(a.dir), slash(a.workdir)))
+	outer, around := a.vars, a.text
+	a.text = code
+	a.vars = collectVars(file, a.place.Home, a.start())
 	a.walk(file)
-	a.vars = outer
+	a.vars, a.text = outer, around
 	return nil
 }
 
@@ -99,13 +112,6 @@ func (a *analyzer) unknown(show, why string) {
 	a.add(unit{match: unknown, show: show, opaque: true, why: why})
 }
 
-// guess records a text that may be a command.
-func (a *analyzer) guess(text string) {
-	if strings.TrimSpace(text) != "" {
-		a.add(unit{match: text, show: text, alts: []string{text}, guessed: true})
-	}
-}
-
 func (a *analyzer) walk(n syntax.Node) { syntax.Walk(n, a.visit) }
 
 func (a *analyzer) visit(n syntax.Node) bool {
@@ -115,18 +121,44 @@ func (a *analyzer) visit(n syntax.Node) bool {
 		return false
 	case *syntax.CallExpr:
 		a.call(n)
-	case *syntax.DeclClause: // export, declare and their like
-		a.add(unit{match: source(n), show: source(n), why: "it sets variables for the commands after it"})
 	case *syntax.FuncDecl:
 		start := len(a.units)
 		a.walk(n.Body)
 		a.taint(start, "it defines a function")
 		a.add(unit{match: "function " + funcName(n), show: "function " + funcName(n), why: "it defines a function"})
 		return false
+	case *syntax.BinaryCmd:
+		if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
+			a.stmt(n.X)
+			piped := a.piped
+			a.piped = true
+			a.stmt(n.Y)
+			a.piped = piped
+			return false
+		}
+	case *syntax.WhileClause:
+		a.loop(n.Cond)
+		a.loop(n.Do)
+		return false
 	case *syntax.ForClause:
 		if n.Select {
 			a.add(unit{match: "select", show: "select", why: "it waits for input"})
 		}
+		a.walk(n.Loop)
+		a.loop(n.Do)
+		return false
+	default:
+		a.effects(n)
+	}
+	return true
+}
+
+// effects records what else a node does.
+func (a *analyzer) effects(n syntax.Node) {
+	switch n := n.(type) {
+	case *syntax.DeclClause: // export, declare and their like
+		a.arithmetic = a.arithmetic || slices.ContainsFunc(n.Args, subscripted)
+		a.add(unit{match: source(n), show: source(n), why: "it sets variables for the commands after it"})
 	case *syntax.ArithmCmd: // dash reads ((…)) as a command in two subshells
 		a.arithmetic = true
 		text := source(n)
@@ -155,7 +187,21 @@ func (a *analyzer) visit(n syntax.Node) bool {
 	case *syntax.Assign:
 		a.assign(n)
 	}
-	return true
+}
+
+// loop walks the statements of a loop.
+func (a *analyzer) loop(stmts []*syntax.Stmt) {
+	a.loops++
+	for _, s := range stmts {
+		a.stmt(s)
+	}
+	a.loops--
+}
+
+// subscripted reports whether a declaration names or refers to an element of an array, whose subscript is evaluated.
+func subscripted(n *syntax.Assign) bool {
+	v, _ := staticWord(n.Value)
+	return strings.Contains(v, "[")
 }
 
 func funcName(n *syntax.FuncDecl) string {
@@ -271,6 +317,9 @@ func (a *analyzer) readTarget(w arg, start int) {
 	default:
 		a.touch(w.match)
 		a.read(w)
+		if !a.follow(w, false, false) {
+			a.taint(start, tooMany)
+		}
 	}
 }
 
@@ -293,6 +342,7 @@ func (a *analyzer) writeTarget(w arg, start int) {
 	}
 	a.touch(w.match)
 	a.writes = append(a.writes, a.relative(w.match))
+	a.follow(w, false, true)
 }
 
 func harmlessDevice(name string) bool {
@@ -342,7 +392,8 @@ func (a *analyzer) call(n *syntax.CallExpr) {
 	redirs := a.redirs
 	first := resolver{vars: a.vars}
 	args := first.fields(n.Args)
-	a.command(args, source(n))
+	src := a.text[n.Args[0].Pos().Offset():n.End().Offset()]
+	a.command(args, src)
 	if slices.ContainsFunc(args, arg.dynamic) {
 		a.seedArgs(args)
 	}
@@ -353,7 +404,7 @@ func (a *analyzer) call(n *syntax.CallExpr) {
 			}
 			r := resolver{vars: a.vars, pick: pick}
 			a.redirs = redirs
-			a.command(r.fields(n.Args), source(n))
+			a.command(r.fields(n.Args), src)
 		}
 	}
 	a.redirs = redirs
@@ -391,79 +442,11 @@ func (a *analyzer) finish() {
 	slices.Sort(seeds)
 	for _, s := range slices.Compact(seeds) {
 		a.guessScript(s, maxDepth)
-	}
-}
-
-// absolute returns the target of a path in the script: an absolute path, or one that starts with ~ for another user's home.
-func (a *analyzer) absolute(name string) string {
-	if strings.HasPrefix(name, "~") {
-		return name
-	}
-	if path.IsAbs(name) || drive(name) {
-		return path.Clean(slash(name))
-	}
-	return path.Join(slash(a.dir), slash(a.workdir), slash(name))
-}
-
-// relative returns a path in the form of file rules: relative to the directory if it is inside.
-func (a *analyzer) relative(name string) string {
-	abs := a.absolute(name)
-	if rel, ok := strings.CutPrefix(abs, strings.TrimSuffix(slash(a.dir), "/")+"/"); ok {
-		return rel
-	}
-	return abs
-}
-
-func (a *analyzer) inside(abs string) bool {
-	dir := path.Clean(slash(a.dir))
-	return abs == dir || dir == "/" || strings.HasPrefix(abs, dir+"/")
-}
-
-// touch records a path outside the directory.
-func (a *analyzer) touch(name string) {
-	if name == "" || harmlessDevice(name) {
-		return
-	}
-	if abs := a.absolute(name); !a.inside(abs) && !slices.Contains(a.outside, abs) {
-		a.outside = append(a.outside, abs)
-	}
-}
-
-// read records a word that may name a file to be read.
-func (a *analyzer) read(w arg) {
-	if w.match == "" || w.dynamic() {
-		return
-	}
-	a.reads = append(a.reads, a.relative(w.match))
-	if w.glob {
-		a.reads = append(a.reads, globbedSecrets(w.match)...)
-	}
-}
-
-// globbedSecrets returns secret files that a pattern would match. A lone star is fine: it skips hidden files.
-func globbedSecrets(pattern string) []string {
-	base := path.Base(pattern)
-	if strings.Trim(base, "*") == "" {
-		return nil
-	}
-	var out []string
-	for _, s := range []string{".env", ".env.local", ".envrc", ".netrc", ".npmrc", ".pgpass", ".git-credentials", "id_rsa", "id_ed25519",
-		"server.pem", "server.key", "credentials", "credentials.json", "secrets.json", "secrets.yaml"} {
-		if ok, _ := path.Match(base, s); ok && (s[0] != '.' || base[0] == '.') {
-			out = append(out, path.Join(path.Dir(pattern), s))
+		if bare := frame.ReplaceAllString(s, ""); a.framed && bare != s {
+			a.guessScript(bare, maxDepth)
+		}
+		if len(s) < 4<<10 && runMarker.MatchString(s) {
+			a.hint(s)
 		}
 	}
-	return out
-}
-
-func slash(s string) string {
-	if windows {
-		s = strings.ReplaceAll(s, `\`, "/")
-	}
-	return s
-}
-
-// drive reports whether a path starts with a drive letter of Windows.
-func drive(s string) bool {
-	return windows && len(s) > 2 && s[1] == ':' && (s[2] == '/' || s[2] == '\\')
 }

@@ -38,7 +38,7 @@ const maxBraces = 64
 
 // collectVars finds variables that only ever get literal values, anywhere in the tree.
 func collectVars(root syntax.Node, home, dir string) vars {
-	values, lost := vars{}, map[string]bool{}
+	values, lost, refers := vars{}, map[string]bool{}, map[string]string{}
 	set := func(name string, w *syntax.Word) {
 		v, ok := staticWord(w)
 		if !ok {
@@ -57,6 +57,8 @@ func collectVars(root syntax.Node, home, dir string) vars {
 			default:
 				set(n.Name.Value, n.Value)
 			}
+		case *syntax.DeclClause:
+			references(n, refers)
 		case *syntax.WordIter:
 			for _, w := range n.Items {
 				set(n.Name.Value, w)
@@ -75,6 +77,10 @@ func collectVars(root syntax.Node, home, dir string) vars {
 		}
 		return true
 	})
+	for name, to := range refers {
+		values[name] = append(values[name], values[to]...)
+		lost[name] = lost[name] || lost[to] || len(values[to]) == 0
+	}
 	for name, v := range values {
 		if lost[name] || len(v) > maxAlternatives {
 			delete(values, name)
@@ -86,6 +92,24 @@ func collectVars(root syntax.Node, home, dir string) vars {
 		}
 	}
 	return values
+}
+
+// references collects the variables that a declaration makes other names of variables: declare -n x=y.
+func references(n *syntax.DeclClause, refers map[string]string) {
+	if !slices.ContainsFunc(n.Args, func(a *syntax.Assign) bool { return a.Name == nil && flagWith(a.Value, "n") }) {
+		return
+	}
+	for _, a := range n.Args {
+		if v, ok := staticWord(a.Value); a.Name != nil && ok {
+			refers[a.Name.Value] = v
+		}
+	}
+}
+
+// flagWith reports whether a word is an option with this letter.
+func flagWith(w *syntax.Word, letter string) bool {
+	v, _ := staticWord(w)
+	return len(v) > 1 && v[0] == '-' && strings.Contains(v, letter)
 }
 
 // loseArithmetic drops the variables that an arithmetic expression may assign to.

@@ -20,3 +20,4 @@ run ./worktree '^BenchmarkTake50$' 1x
 run ./sandbox '^BenchmarkConfined$' 200x
 run ./verify '^BenchmarkProve$' 10x
 run ./orchestrator '^BenchmarkMerge$' 10x
+run ./permission '^BenchmarkDecide(Script|Rule)$' 100x

@@ -14,6 +14,8 @@ import (
 	"centurion"
 	"centurion/permission"
 	"centurion/text"
+	"centurion/workspace"
+	"centurion/worktree"
 )
 
 const (
@@ -106,7 +108,7 @@ func mayRun(ctx context.Context, c *Call, op string, in scriptInput) (place, err
 	if !info.IsDir() {
 		return dir, usage(op, "give a directory", "workdir %s is not a directory", dir.name)
 	}
-	shell := permission.ParseShellIn(in.Command, c.Workspace.Dir(), dir.rel, homeDir())
+	shell := ScriptPlace(c.Workspace, dir.rel).Parse(in.Command)
 	patterns := shell.Commands
 	if len(patterns) == 0 {
 		patterns = []string{in.Command}
@@ -122,6 +124,11 @@ func mayRun(ctx context.Context, c *Call, op string, in scriptInput) (place, err
 	}
 	return dir, c.Gate.Ask(ctx, c, Access{Permission: "bash", Patterns: patterns, Always: always, Script: in.Command, Workdir: dir.rel,
 		Metadata: map[string]any{"command": in.Command, "description": in.Description, "workdir": dir.rel}})
+}
+
+// ScriptPlace is where a script of ws runs: in workdir, relative to ws. Its analysis follows links, and looks what git would run.
+func ScriptPlace(ws *workspace.Workspace, workdir string) permission.Place {
+	return permission.Place{Dir: ws.Dir(), Workdir: workdir, Home: homeDir(), Follow: ws.Follow, GitRuns: worktree.Runs}
 }
 
 // commandText is the output of a command, followed by its end unless it simply succeeded.

@@ -17,15 +17,16 @@ import (
 	"centurion/permission"
 	"centurion/store"
 	"centurion/tools"
+	"centurion/workspace"
 )
 
 // Config configures the approvals of a mission.
 type Config struct {
-	Rules    func(agent string) []permission.Level // the permission rules for an agent, weakest first
-	Home     string                                // the person's home directory, for rules with ~
-	Dir      string                                // the project's directory
-	Confined bool                                  // commands are confined fully, so that those in the project need no approval
-	Timeout  time.Duration                         // how long a question waits for a person; 0: forever
+	Rules     func(agent string) []permission.Level // the permission rules for an agent, weakest first
+	Home      string                                // the person's home directory, for rules with ~
+	Workspace *workspace.Workspace                  // the project's directory
+	Confined  bool                                  // commands are confined fully, so that those in the project need no approval
+	Timeout   time.Duration                         // how long a question waits for a person; 0: forever
 	// Price returns the price of a model, nil if unknown.
 	Price func(model string) *centurion.Price
 	// Resting reports whether the conversation of a task ("" for the mission's own) waits for nothing but that many answers and the ends
@@ -100,11 +101,18 @@ func (m *Approvals) Restore(ctx context.Context) error {
 
 // Decide applies the rules to an action in the project's own directory.
 func (m *Approvals) Decide(agent string, a tools.Access) permission.Decision {
-	return m.decide(agent, a, m.cfg.Dir)
+	return m.decide(agent, a, m.cfg.Workspace)
 }
 
-// decide applies the rules to an action in dir, the person's "always" answers last.
-func (m *Approvals) decide(agent string, a tools.Access, dir string) permission.Decision {
+// place is where the script of an access runs.
+func (m *Approvals) place(a tools.Access, ws *workspace.Workspace) permission.Place {
+	p := tools.ScriptPlace(ws, a.Workdir)
+	p.Home = m.cfg.Home
+	return p
+}
+
+// decide applies the rules to an action in ws, the person's "always" answers last.
+func (m *Approvals) decide(agent string, a tools.Access, ws *workspace.Workspace) permission.Decision {
 	const yours = "your answer \"always\""
 	levels := m.cfg.Rules(agent)
 	m.mu.Lock()
@@ -117,10 +125,11 @@ func (m *Approvals) decide(agent string, a tools.Access, dir string) permission.
 		return permission.Decide(levels, a.Permission, a.Patterns)
 	}
 	host := []permission.Level{hostRules()}
-	if d := permission.DecideShellIn(host, a.Script, dir, a.Workdir, m.cfg.Home, false); d.Action == permission.Deny {
+	at := m.place(a, ws)
+	if d := at.Decide(host, a.Script, false); d.Action == permission.Deny {
 		return d
 	}
-	d := permission.DecideShellIn(levels, a.Script, dir, a.Workdir, m.cfg.Home, m.cfg.Confined)
+	d := at.Decide(levels, a.Script, m.cfg.Confined)
 	if known && d.Action == permission.Ask {
 		d.Action, d.Level, d.Reason = permission.Allow, yours, "you have allowed this very line for always"
 	}

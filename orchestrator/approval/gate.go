@@ -13,6 +13,7 @@ import (
 	"centurion/permission"
 	"centurion/store"
 	"centurion/tools"
+	"centurion/workspace"
 )
 
 // Caller is the asking conversation.
@@ -42,8 +43,7 @@ func (d Desk) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 			return err
 		}
 	}
-	dir := call.Workspace.Dir()
-	decided := d.decide(d.Agent, a, dir)
+	decided := d.decide(d.Agent, a, call.Workspace)
 	switch decided.Action {
 	case permission.Allow:
 		call.Network = decided.Level != permission.DefaultLevel
@@ -63,7 +63,7 @@ func (d Desk) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 	case "allow":
 		return nil
 	case "ask":
-		return d.permitted(ctx, ask, a, dir)
+		return d.permitted(ctx, ask, a, call.Workspace)
 	}
 	if err := d.Refuse(ctx, ask); err != nil {
 		return err
@@ -80,11 +80,11 @@ func (d Desk) MayStart(ctx context.Context, call *tools.Call, agent, what string
 // elsewhere refuses a script that would write to the project's own directory by absolute path although its session works in a checkout:
 // the change would be missing there. Scripts that only read follow the rules.
 func (d Desk) elsewhere(call *tools.Call, a tools.Access) error {
-	if permission.ParseShellIn(a.Script, d.cfg.Dir, a.Workdir, d.cfg.Home).ReadOnly {
+	if d.place(a, d.cfg.Workspace).Parse(a.Script).ReadOnly {
 		return nil
 	}
-	for _, p := range permission.ParseShellIn(a.Script, call.Workspace.Dir(), a.Workdir, d.cfg.Home).Outside {
-		if rel, err := filepath.Rel(d.cfg.Dir, filepath.FromSlash(p)); err == nil && filepath.IsLocal(rel) {
+	for _, p := range d.place(a, call.Workspace).Parse(a.Script).Outside {
+		if rel, err := filepath.Rel(d.cfg.Workspace.Dir(), filepath.FromSlash(p)); err == nil && filepath.IsLocal(rel) {
 			return &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("not allowed: %s names %s, which is not where you work", centurion.Clip(a.Script, 200), p),
 				Hint: "use relative paths: you work in your own checkout, and the shell starts in it"}
 		}
@@ -103,9 +103,9 @@ func (d Desk) stashes(call *tools.Call, a tools.Access) error {
 }
 
 // permitted asks a person and waits for the answer.
-func (d Desk) permitted(ctx context.Context, ask store.Ask, a tools.Access, dir string) error {
+func (d Desk) permitted(ctx context.Context, ask store.Ask, a tools.Access, ws *workspace.Workspace) error {
 	err := d.Rest(ctx, "permission: "+centurion.Clip(ask.Title, 80), func() (err error) {
-		ask, err = d.Await(ctx, ask, func() bool { return d.decide(d.Agent, a, dir).Action == permission.Allow })
+		ask, err = d.Await(ctx, ask, func() bool { return d.decide(d.Agent, a, ws).Action == permission.Allow })
 		return err
 	})
 	switch {
