@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,5 +95,44 @@ func TestUnprovenCheckIsReplaced(t *testing.T) {
 				equal(t, "what can be done is told", r.told(m.Session, "send the plan with another command for it (update_todo)"), 1)
 			}
 		})
+	}
+}
+
+// The Commander may replace the mission's own check, when it can only pass, by one that can fail, but not by another such one.
+func TestMissionCheckBecomesStricter(t *testing.T) {
+	t.Parallel()
+	for to, refused := range map[string]bool{"exists b.txt": false, "echo ok": true} {
+		plan := func(check, mark string) scripted.Call {
+			return call("update_todo", args{"content": "# Plan\n- verify: `" + check + "`\n- [" + mark + "] T1 One @worker\n"})
+		}
+		r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+			"commander": func(q scripted.Request) scripted.Answer {
+				switch q.Step() {
+				case 1:
+					return do(plan("true", " "))
+				case 2:
+					return do(work("T1", "make b.txt"))
+				case 3:
+					return do(plan(to, "x"))
+				}
+				switch last := q.Last(); {
+				case strings.Contains(last, "T1 needs a review"), strings.Contains(last, `"agent":"reviewer","item":"T1"`):
+					return do(handTo("reviewer", "T1", "look"))
+				case strings.Contains(last, "call mission_complete"):
+					return complete()
+				}
+				return say("I wait")
+			},
+			"worker":   steps(do(writes("b.txt", "b\n")), say("made it")),
+			"reviewer": steps(say("PASS")),
+		})
+		m := r.mission(centurion.MissionOptions{})
+		said := r.results(m.ID, "update_todo")[1]
+		equal(t, to+" refused: "+said, strings.Contains(said, "acceptance commands are not changed"), refused)
+		receipts, err := r.store.Receipts(r.ctx, m.ID)
+		ran := slices.ContainsFunc(receipts, func(r centurion.Receipt) bool { return r.Command == to })
+		if err != nil || ran == refused {
+			t.Errorf("%s ran: %v, %v", to, ran, err)
+		}
 	}
 }

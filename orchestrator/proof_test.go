@@ -146,8 +146,11 @@ func TestMissionCompleteSaysWhatIsMissing(t *testing.T) {
 		said := r.results(m.ID, "mission_complete")
 		tasks := r.tasks(m.ID)
 		has(t, said[0], "not complete; missing:", tasks[0].Name()+" (worker, do T1) is still running", "task "+tasks[1].Name()+" has ended and its result has not been read",
-			"item T1 (One) is running", "item T2 (Two) is open", "item T3 (Three) is blocked", "line 10", "T4 comes after itself")
+			"item T2 (Two) is open", "item T3 (Three) is blocked", "line 10", "T4 comes after itself")
 		has(t, said[1], "not complete; missing:", "task T1")
+		if strings.Contains(said[0], "item T1") {
+			t.Errorf("an item is named beside its task:\n%s", said[0])
+		}
 		if strings.Contains(said[1], "w2") {
 			t.Errorf("the result was told meanwhile:\n%s", said[1])
 		}

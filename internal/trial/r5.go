@@ -89,7 +89,7 @@ func r5(ctx context.Context, t *T) {
 	}
 	for _, kind := range mutationKinds {
 		if d.kinds[kind.name] == 0 {
-			t.Failf("no mutation «%s» was found", kind.name)
+			t.Failf("no mutation %q was found", kind.name)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (m *Queue) KeepsChecks(ctx context.Context, a *Author, prev, next *todo.Doc
 	var changed, refused []centurion.Exchange
 	note := func(x centurion.Exchange, sameProof bool) {
 		changed = append(changed, x)
-		if a.Agent.Name != agents.Reviewer && !(a.Task == nil && sameProof && m.plan.RunOf(x.Item) == "" && mayExchange(x, receipts)) {
+		if a.Agent.Name != agents.Reviewer && !(a.Task == nil && sameProof && (x.Item == "" || m.plan.RunOf(x.Item) == "") && mayExchange(x, receipts)) {
 			refused = append(refused, x)
 		}
 	}
@@ -59,26 +59,29 @@ func (m *Queue) KeepsChecks(ctx context.Context, a *Author, prev, next *todo.Doc
 		}
 	}
 	if (rec.Accepted || len(tasks) > 0) && !slices.Equal(verify.Distinct(prev.Checks()), verify.Distinct(next.Checks())) && len(prev.Checks()) > 0 {
-		note(centurion.Exchange{From: prev.Checks(), To: next.Checks()}, false)
+		note(centurion.Exchange{From: prev.Checks(), To: next.Checks()}, true)
 	}
 	if len(refused) > 0 {
 		return nil, &centurion.Error{Kind: centurion.KindPermission, Msg: "acceptance commands are not changed once work on them has begun: " + exchangeWords(refused),
-			Hint: "keep the lines as they were. A line that passed and was `unproven` you may replace with one that can fail, when no task works on its item. " +
+			Hint: "keep the lines as they were. A line that can only pass, or that passed and was `unproven`, you may replace with one that can fail, when no task works on its item. " +
 				"If another one is wrong, delegate to the reviewer, which may change it with update_todo, or ask the person"}
 	}
 	return changed, nil
 }
 
-// mayExchange reports whether the mission's own agent may change an item's commands: each removed one proved nothing in its last run,
-// and at least as many remain. The worth of a new command shows when it runs.
+// mayExchange reports whether the mission's own agent may change commands: each removed one can only pass, or is an item's and proved
+// nothing in its last run, and at least as many remain. The worth of a new command shows when it runs.
 func mayExchange(x centurion.Exchange, receipts []centurion.Receipt) bool {
 	from, to := verify.Distinct(x.From), verify.Distinct(x.To)
-	if x.Item == "" || weaker(from, to) {
+	if weaker(from, to) {
 		return false
 	}
 	return !slices.ContainsFunc(from, func(command string) bool {
+		if slices.Contains(to, command) || verify.CanOnlyPass(command) {
+			return false
+		}
 		r := review.Newest(receipts, x.Item, command)
-		return !slices.Contains(to, command) && (r == nil || !r.Passed || r.Proof != centurion.ProofUnproven)
+		return x.Item == "" || r == nil || !r.Passed || r.Proof != centurion.ProofUnproven
 	})
 }
 

@@ -107,7 +107,7 @@ func (v View) Missing(unread []store.Delivery) (out []string) {
 	if v.Unread != nil {
 		return append(out, "the todo list cannot be read: "+v.Unread.Error())
 	}
-	p := v.Plan
+	p, alive := v.Plan, v.Alive()
 	if v.Mission.HadItems && len(p.Items()) == 0 {
 		out = append(out, "the todo list had items and has none any more: write it again, or ask the person")
 	}
@@ -115,8 +115,12 @@ func (v View) Missing(unread []store.Delivery) (out []string) {
 		if it.Group {
 			continue
 		}
+		_, named := alive[it.ID]
 		switch s := p.Doc.Status(it.ID); s {
 		case todo.Open, todo.Running, todo.Blocked:
+			if named {
+				continue
+			}
 			out = append(out, fmt.Sprintf("item %s (%s) is %s", it.ID, it.Title, s))
 		}
 	}
