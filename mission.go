@@ -100,7 +100,7 @@ type Mission struct {
 	Checkout  *Checkout `json:"checkout,omitempty"`  // of its own agent; nil before its first write
 	Wrote     []Landed  `json:"wrote,omitempty"`     // changes by its own agent in the project's own directory: see Task.Landed
 	Aside     []Aside   `json:"aside,omitempty"`     // git-ignored files written by its own agent
-	Landed    []Landed  `json:"landed,omitempty"`    // its own agent's commits on its branch, oldest first, without their files
+	Landed    []Landed  `json:"landed,omitempty"`    // its own agent's commits on its branch, oldest first, only with the files that tasks had changed before
 	Merging   string    `json:"merging,omitempty"`   // the newest of these, until the branch is known to have it
 	Merged    *Merged   `json:"merged,omitempty"`    // the last merge of its work; nil while it is only on its branch
 

@@ -10,16 +10,30 @@ import (
 
 // A review with an item of its own counts until a merge after it began changes a file that it judged: then it is asked for anew.
 func TestReviewGoesStale(t *testing.T) {
-	for file, refused := range map[string]bool{"first.txt": true, "other.txt": false} {
-		t.Run(file, func(t *testing.T) {
+	for name, test := range map[string]struct {
+		file         string
+		own, refused bool // own: the Commander changes it itself
+	}{
+		"a judged file":                {"first.txt", false, true},
+		"another":                      {"other.txt", false, false},
+		"a judged file, the Commander": {"first.txt", true, true},
+		"another, the Commander":       {"other.txt", true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			file, refused := test.file, test.refused
+			change := []scripted.Answer{do(work("", "write "+file+" anew")), say("I wait")}
+			if test.own {
+				change = []scripted.Answer{do(call("read", args{"filePath": file})), do(call("write", args{"filePath": file, "content": "made anew\n"}))}
+			}
+			played := append([]scripted.Answer{do(plans("- [ ] T1 One", "- [ ] T2 Review @reviewer", "  - after: T1")), do(work("T1", "write first.txt")), say("I wait"),
+				do(handTo("reviewer", "T2", "look")), say("I wait")}, change...)
 			again := say("nothing more")
 			if refused {
 				again = do(handTo("reviewer", "T2", "look again"))
 			}
 			r := inRepo(t, map[string]string{"base.txt": "base\n"}, map[string]script{
-				"commander": steps(do(plans("- [ ] T1 One", "- [ ] T2 Review @reviewer", "  - after: T1")), do(work("T1", "write first.txt")), say("I wait"),
-					do(handTo("reviewer", "T2", "look")), say("I wait"), do(work("", "write "+file+" anew")), say("I wait"), complete(), again, say("I wait"), complete()),
+				"commander": steps(append(played, complete(), again, say("I wait"), complete())...),
 				"worker": func(q scripted.Request) scripted.Answer {
 					name, text := "first.txt", "made"
 					if strings.Contains(q.First(), "anew") {

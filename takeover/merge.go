@@ -421,7 +421,7 @@ func (p *Person) mergedItems(ctx context.Context, w workDone, commits []string) 
 // reviewsOf finds the passed reviews of the tasks' items.
 func (p *Person) reviewsOf(w workDone) map[string]centurion.Task {
 	items := text.Each(w.tasks, func(t centurion.Task) string { return t.Item })
-	return review.Reviewed(p.planOf(w), items, w.tasks, w.mission.OwnLanding())
+	return review.Reviewed(p.planOf(w), items, w.tasks, w.mission)
 }
 
 // proofOf is the grade of a task's newest receipts, that of the weakest check. If the task has receipts of its own, those of later

@@ -185,7 +185,7 @@ func reviewsOf(doc *todo.Doc, d report.Data) map[string]report.Review {
 		}
 	}
 	out := map[string]report.Review{}
-	for id, t := range review.Reviewed(doc, items, d.Tasks, d.Mission.OwnLanding()) {
+	for id, t := range review.Reviewed(doc, items, d.Tasks, d.Mission) {
 		out[id] = report.Review{Task: t.ID, Item: t.Item, Name: cmp.Or(t.Item, t.Title, t.ID)}
 	}
 	return out

@@ -298,9 +298,13 @@ func (m *Queue) recordMerging(ctx context.Context, chain []*Work) error {
 	return m.update(ctx, func(tx *store.Tx) error {
 		for _, l := range chain {
 			if l.Task == nil {
+				tasks, err := tx.Tasks(m.st.ID)
+				if err != nil {
+					return err
+				}
 				if _, err := m.st.RecordIn(tx, func(rec *centurion.Mission) {
 					own := *l.Landed
-					own.Files = nil // the row is written at each answer; the files are in its event
+					own.Files = alsoOf(tasks, own.Files) // the row is written at each answer; all files are in its event
 					rec.Landed, rec.Merging = append(rec.Landed, own), own.Commit
 				}); err != nil {
 					return err
@@ -315,6 +319,24 @@ func (m *Queue) recordMerging(ctx context.Context, chain []*Work) error {
 		}
 		return nil
 	})
+}
+
+// alsoOf returns the files that tasks have changed, too: reviews of them do not count any more.
+func alsoOf(tasks []centurion.Task, files []centurion.FileChange) (out []centurion.FileChange) {
+	theirs := map[string]bool{}
+	for _, t := range tasks {
+		for _, l := range t.Landed {
+			for _, f := range centurion.Paths(l.Files) {
+				theirs[f] = true
+			}
+		}
+	}
+	for _, f := range files {
+		if theirs[f.Path] || f.Old != "" && theirs[f.Old] {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // decided records, and tells, whether the branch has a commit that was on its way there, to which its checkout is moved then. task is empty

@@ -54,7 +54,7 @@ func (v View) Proofs() (out []ItemProof) {
 			w.Why = "it is a review that has not passed since the files that it judges were changed"
 		}
 		w.Evidence = itemGrade(it.ID, verify.Distinct(it.Verify), v.Receipts)
-		by := reviewed(it.ID, v.Tasks, passed, v.Own)
+		by := reviewed(it.ID, v.Tasks, passed, v.Mission)
 		switch {
 		case by != nil && w.Why != "" && len(it.Verify) > 0 && v.isolated() && Idle(it.ID, v.Tasks):
 			w.Blank = true
@@ -63,7 +63,7 @@ func (v View) Proofs() (out []ItemProof) {
 			if w.Why != "" {
 				w.Reviewed, w.By = true, *by
 			}
-		case w.Why != "" && reviewed(it.ID, blank, passedIn(v.Plan, blank), v.Own) != nil:
+		case w.Why != "" && reviewed(it.ID, blank, passedIn(v.Plan, blank), v.Mission) != nil:
 			if w.Blank = true; isReview { // the reviewed items are judged themselves
 				w.Why = ""
 			}

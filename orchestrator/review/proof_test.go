@@ -93,11 +93,11 @@ func TestWhichReviewCovers(t *testing.T) {
 		"the agent's own newer work":  {"T4", []centurion.Task{look("", "PASS", 11)}, 12, false},
 		"its own work, never covered": {"T4", []centurion.Task{look("T3", "PASS", 11)}, 0, false},
 	} {
-		own := time.Time{}
+		var m centurion.Mission
 		if c.own > 0 {
-			own = at(c.own).Time
+			m.Landed = []centurion.Landed{{Time: at(c.own)}}
 		}
-		if got := reviewed(c.item, c.tasks, passedIn(p, c.tasks), own); (got != nil) != c.want {
+		if got := reviewed(c.item, c.tasks, passedIn(p, c.tasks), m); (got != nil) != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -13,12 +13,12 @@ import (
 )
 
 // Reviewed returns, by item, the review that has passed since the item's work ended. Without the plan a review covers only its own
-// item. own is [centurion.Mission.OwnLanding].
-func Reviewed(doc *todo.Doc, items []string, tasks []centurion.Task, own time.Time) map[string]centurion.Task {
+// item.
+func Reviewed(doc *todo.Doc, items []string, tasks []centurion.Task, m centurion.Mission) map[string]centurion.Task {
 	passed := passedIn(plan.View{Doc: doc}, tasks)
 	out := map[string]centurion.Task{}
 	for _, id := range items {
-		if t := reviewed(id, tasks, passed, own); t != nil {
+		if t := reviewed(id, tasks, passed, m); t != nil {
 			out[id] = *t
 		}
 	}
@@ -57,16 +57,16 @@ func onlyReviewed(id string, tasks []centurion.Task) (only bool) {
 
 // reviewed returns the newest passed review of the item that began after its work ended and after other merges that touch its files;
 // nil if there is none. A review that was itself the item's work counts as long as the files it judged do not change.
-func reviewed(item string, tasks []centurion.Task, reviews []passed, own time.Time) *centurion.Task {
-	last, itself := workOn(item, tasks, own)
+func reviewed(item string, tasks []centurion.Task, reviews []passed, m centurion.Mission) *centurion.Task {
+	last, itself := workOn(item, tasks, m.OwnLanding())
 	var wide *centurion.Task // a review after no item covers everything; one that names the item is more specific
 	for _, r := range slices.Backward(reviews) {
 		is := itself != nil && r.task.Item == item
 		switch {
 		case !is && r.task.Started.Before(last):
-		case is && !stale(r.of, r.task, tasks):
+		case is && !stale(r.of, r.task, tasks, m.Landed):
 			return &r.task
-		case is || stale(map[string]bool{item: true}, r.task, tasks):
+		case is || stale(map[string]bool{item: true}, r.task, tasks, m.Landed):
 		case r.of[item]:
 			return &r.task
 		case r.of == nil && wide == nil:
@@ -76,11 +76,12 @@ func reviewed(item string, tasks []centurion.Task, reviews []passed, own time.Ti
 	return wide
 }
 
-// stale reports whether a merge after the begin of a review changed files that it judged. of is the set of judged items, nil for all.
-func stale(of map[string]bool, review centurion.Task, tasks []centurion.Task) bool {
+// stale reports whether a merge after the begin of a review changed files that it judged. of is the set of judged items, nil for all;
+// own are the merges of the mission's own agent.
+func stale(of map[string]bool, review centurion.Task, tasks []centurion.Task, own []centurion.Landed) bool {
 	judged := map[string]bool{}
 	touches := func(l centurion.Landed) bool {
-		return slices.ContainsFunc(centurion.Paths(l.Files), func(f string) bool { return judged[f] })
+		return l.Time.After(review.Started.Time) && slices.ContainsFunc(centurion.Paths(l.Files), func(f string) bool { return judged[f] })
 	}
 	for _, t := range tasks {
 		for _, l := range t.Landed {
@@ -89,8 +90,8 @@ func stale(of map[string]bool, review centurion.Task, tasks []centurion.Task) bo
 			}
 		}
 	}
-	return slices.ContainsFunc(tasks, func(t centurion.Task) bool {
-		return WorkEnded(t).After(review.Started.Time) && slices.ContainsFunc(t.Landed, func(l centurion.Landed) bool { return l.Time.After(review.Started.Time) && touches(l) })
+	return slices.ContainsFunc(own, touches) || slices.ContainsFunc(tasks, func(t centurion.Task) bool {
+		return WorkEnded(t).After(review.Started.Time) && slices.ContainsFunc(t.Landed, touches)
 	})
 }
 
@@ -121,7 +122,7 @@ func workOn(item string, tasks []centurion.Task, own time.Time) (last time.Time,
 
 // HasPassed reports whether a task's work is reviewed: a review passed since its end, or it is a passed review itself.
 func HasPassed(p plan.View, t centurion.Task, tasks []centurion.Task) bool {
-	return p.Doc != nil && t.Item != "" && (state.Approves(t) || reviewed(t.Item, tasks, passedIn(p, tasks), time.Time{}) != nil)
+	return p.Doc != nil && t.Item != "" && (state.Approves(t) || reviewed(t.Item, tasks, passedIn(p, tasks), centurion.Mission{}) != nil)
 }
 
 // WorkEnded is when a task's work got its current state. A revert with its restore does not count.

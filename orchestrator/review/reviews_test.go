@@ -26,7 +26,7 @@ func TestReviewed(t *testing.T) {
 	tasks := []centurion.Task{done("w1", "T1", "worker", 1, 2, ""), done("w2", "T2", "worker", 1, 3, ""), done("r3", "T3", "reviewer", 4, 5, "PASS"),
 		done("bad", "", "reviewer", 6, 7, "FAIL")}
 	all := done("all", "", "reviewer", 8, 9, "PASS")
-	own := centurion.Mission{Landed: []centurion.Landed{{Time: at(1)}, {Time: at(7)}}, Merged: &centurion.Merged{Time: at(99)}}.OwnLanding()
+	own := centurion.Mission{Landed: []centurion.Landed{{Time: at(1)}, {Time: at(7)}}, Merged: &centurion.Merged{Time: at(99)}}
 	for _, c := range []struct {
 		name  string
 		doc   *todo.Doc
@@ -39,7 +39,7 @@ func TestReviewed(t *testing.T) {
 		{"without the plan", nil, tasks, map[string]string{"T3": "r3"}},
 	} {
 		got := map[string]string{}
-		for item, by := range Reviewed(c.doc, []string{"T1", "T2", "T3", "T4"}, c.tasks, own.Add(0)) {
+		for item, by := range Reviewed(c.doc, []string{"T1", "T2", "T3", "T4"}, c.tasks, own) {
 			got[item] = by.ID
 		}
 		if !maps.Equal(got, c.want) {
