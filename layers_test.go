@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 
 	// Leaves: they know the nouns and nothing of each other.
 	"agents": {}, "event": {}, "provider": {}, "store": {}, "recovery": {}, "loop": {}, "workspace": {}, "worktree": {},
-	"verify": {}, "permission": {}, "redact": {}, "sandbox": {}, "plugin": {}, "mcp": {}, "acp": {},
+	"verify": {}, "permission": {}, "redact": {}, "sandbox": {}, "trust": {}, "plugin": {}, "mcp": {}, "acp": {},
 
 	// Watchers read the journal as event/view tells it; cmd alone wires them.
 	"notify": {"event"}, "report": {"event"},

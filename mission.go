@@ -250,7 +250,7 @@ type MissionOptions struct {
 	Isolation string   `json:"isolation,omitempty"` // auto, shared or worktree; "" is auto
 	Dirty     string   `json:"dirty,omitempty"`     // include or ignore uncommitted work; "" is include
 	Setup     []string `json:"setup,omitempty"`     // commands that prepare a fresh checkout, as configured
-	// TrustSetup means that these commands are the person's own and need no permission.
+	// TrustSetup means that these commands are the person's own, or trusted, and need no permission.
 	TrustSetup bool `json:"trust_setup,omitempty"`
 	Merge      bool `json:"merge,omitempty"` // merge the finished work into the person's branch without asking
 	// RequireProof blocks an end with [EvidenceNone].
@@ -264,7 +264,7 @@ type MissionOptions struct {
 	// Plan is a file of the project, relative to it, to be carried out as the mission's plan. If empty, the mission writes its own, and
 	// an ownerless todo.md is moved aside.
 	Plan string `json:"plan,omitempty"`
-	// AskVerify means that Verify came with the project: each command follows the rules for shell commands.
+	// AskVerify means that Verify came with the project and is not trusted: each command needs a rule or an answer of a person's.
 	AskVerify bool `json:"ask_verify,omitempty"`
 }
 

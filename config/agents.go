@@ -1,12 +1,14 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -16,6 +18,7 @@ import (
 
 	"centurion/agents/instructions"
 	"centurion/guard"
+	"centurion/trust"
 )
 
 func agentFields(l *loader, at string) []field[Agent] {
@@ -45,7 +48,7 @@ func (l *loader) setAgents(c *Config, key string, n *node) error {
 		return n.mismatch(key, kindObject.String())
 	}
 	for _, m := range n.members {
-		a := Agent{Name: m.key, File: m.value.src.name, Project: m.value.fromProject()}
+		a := Agent{Name: m.key, File: m.value.src.name, Project: m.value.foreign() != nil}
 		if err := decode(m.value, key+"."+m.key, &a, agentFields(l, key+"."+m.key), l.skip(key+"."+m.key+".")); err != nil {
 			return err
 		}
@@ -66,26 +69,35 @@ func (l *loader) setCommands(c *Config, key string, n *node) error {
 		boolean("subtask", func(c *Command) *bool { return &c.Subtask }),
 	}
 	for _, m := range n.members {
-		cmd := Command{Name: m.key, File: m.value.src.name, Project: m.value.fromProject()}
+		cmd := Command{Name: m.key, File: m.value.src.name}
 		if err := decode(m.value, key+"."+m.key, &cmd, fields, l.skip(key+"."+m.key+".")); err != nil {
 			return err
 		}
 		if cmd.Template == "" {
 			return m.value.src.at(m.line, "the command %q has no template", m.key)
 		}
+		if at := cmp.Or(m.value.get("template").foreign(), m.value.foreign()); at != nil {
+			cmd.Project = true
+			for _, shell := range ShellPart.FindAllStringSubmatch(cmd.Template, -1) {
+				at.src.withholds(at.line, trust.Shell, "/%s: %s", m.key, shell[1])
+			}
+		}
 		c.Commands[m.key] = cmd
 	}
 	return nil
 }
 
-// fromProject reports whether any part of the value came with the project.
-func (n *node) fromProject() bool {
+// ShellPart matches !`shell` in a command's template; its first group is the script.
+var ShellPart = regexp.MustCompile("!`([^`\n]+)`")
+
+// foreign returns a part of the value that comes from an untrusted file of the project, or nil.
+func (n *node) foreign() *node {
 	for part := range n.all {
-		if part.src.project {
-			return true
+		if part.src.foreign() {
+			return part
 		}
 	}
-	return false
+	return nil
 }
 
 // markdown reads the agents and commands below a configuration directory. They are named after their files: the path below agent/ or
@@ -162,6 +174,9 @@ func (l *loader) markdownFile(path, body string, project bool) (*node, error) {
 		return nil, nil
 	}
 	src := l.source(path, project)
+	if project {
+		l.judge(src, text)
+	}
 	front, rest, line, err := splitFrontmatter(src, strings.TrimPrefix(text, "\ufeff"))
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/permission"
+	"centurion/trust"
 )
 
 // OpenCodeAgents are OpenCode's own agents. Settings for them are for its conversations.
@@ -68,9 +69,7 @@ func (cfg *Config) Rules() (func(agent string) []permission.Level, error) {
 		if err != nil {
 			return nil, &centurion.Error{Op: "read permission in " + l.File, Kind: centurion.KindConfig, Err: err, Hint: centurion.HintOf(err)}
 		}
-		if l.Project {
-			cfg.Notices = append(cfg.Notices, ignoredRules(l.File, "permission", permission.Widens(levels, rules))...)
-		}
+		l.withholdRules("", levels, rules)
 		levels = append(levels, permission.Level{Name: l.File, Rules: rules, Untrusted: l.Project})
 	}
 	byAgent := map[string][]permission.Level{}
@@ -97,8 +96,8 @@ func (cfg *Config) Rules() (func(agent string) []permission.Level, error) {
 			if err != nil {
 				return nil, &centurion.Error{Op: "read permission of agent " + name + " in " + l.File, Kind: centurion.KindConfig, Err: err, Hint: centurion.HintOf(err)}
 			}
-			cfg.Notices = append(cfg.Notices, ignoredRules(l.File, "agent."+name+".permission", permission.Widens(byAgent[to], rules))...)
-			byAgent[to] = append(byAgent[to], permission.Level{Name: "agent " + name + " of " + l.File, Rules: rules, Untrusted: true})
+			l.withholdRules("of agent "+name+": ", byAgent[to], rules)
+			byAgent[to] = append(byAgent[to], permission.Level{Name: "agent " + name + " of " + l.File, Rules: rules, Untrusted: l.Project})
 		}
 	}
 	return func(agent string) []permission.Level {
@@ -109,19 +108,21 @@ func (cfg *Config) Rules() (func(agent string) []permission.Level, error) {
 	}, nil
 }
 
-// ignoredRules is the notice of rules in a project's file that would widen permissions, if there are any.
-func ignoredRules(file, key string, rules []permission.Rule) []string {
-	if len(rules) == 0 {
-		return nil
+// withholdRules notes the rules of an untrusted level that would make a decision milder after the levels, which they cannot do.
+func (l PermissionLevel) withholdRules(key string, levels []permission.Level, rules []permission.Rule) {
+	if !l.Project || l.at == nil {
+		return
 	}
-	const most = 3
-	var names []string
-	for _, r := range rules[:min(len(rules), most)] {
-		names = append(names, r.String())
+	var lines []int // of the rules, whose order is that of the file
+	for part := range l.at.all {
+		if part.kind == kindString {
+			lines = append(lines, part.line)
+		}
 	}
-	if more := len(rules) - most; more > 0 {
-		names = append(names, fmt.Sprintf("and %d more", more))
+	wider := permission.Widens(levels, rules)
+	for i, r := range rules {
+		if slices.Contains(wider, r) {
+			l.at.src.withholds(lines[i], trust.Permission, "%s%s", key, r)
+		}
 	}
-	return []string{fmt.Sprintf("centurion: %s came with the project and can only restrict: ignored %s: %s (your own rules go into ~/.config/opencode/opencode.json)",
-		file, key, strings.Join(names, ", "))}
 }

@@ -17,24 +17,18 @@
 //
 // # Trust
 //
-// A file in the project came with the repository and is not trusted. It must not make the program send a person's key, files or money
-// to a place that the person did not choose:
+// A file in the project came with the repository, or an agent wrote it. Before a person trusts its content (package trust), it can restrict
+// and word, and nothing else. What it withholds is noted with file and line ([Config.ProjectFiles]):
 //
-//   - {env:NAME} in a project's file is read for a known provider's own key, sent to where the person would send it, and else
-//     left as it stands; a provider that rests on it is used only when the person vouches for it. {file:path} there must stay
-//     inside the project.
-//   - A provider whose base URL a project's file sets is used only if that URL is the provider's own, the one that the
-//     person's own configuration or environment sets, or a loopback address. A loopback address that only the project
-//     names is never sent a key of the person's, only one that stands literally in the project's file.
-//   - A literal key, headers or key variables that a project's file gives to any other provider are refused, and its
-//     prices do not count for a provider it did not define.
-//   - Keys of the project's centurion.jsonc that would loosen what the person set ("ask": "allow", "yes", "merge",
-//     "detach", "sandbox": "off", higher spending limits, "search" other than a SearXNG on this machine) are passed over with
-//     a notice.
-//   - Instructions of a project's file that lie outside the project are passed over with a notice.
-//
-// Permission levels, agents, commands and the own keys verify, worktree and agent are returned unchanged, marked with their file: their
-// users decide about untrusted ones ([Config.Origin]).
+//   - Rules that make a decision milder, of all agents or one. The prompt, model and tools of an agent count: each call stays under the rules.
+//   - Keys of centurion.jsonc that would loosen what the person set ("ask": "allow", "yes", "merge", "detach", "sandbox": "off", higher
+//     spending limits, "search" other than a SearXNG on this machine), and the price of a provider that the project did not define.
+//   - The address, key, headers and variables of a provider, on this machine too, unless the address is the one that the person would use.
+//     A provider that rests on them is refused ([Untrusted]).
+//   - {env:NAME}, which is left as it stands, except a known provider's own variable at its usual address. {file:path} must always stay
+//     inside the project, and is part of the content.
+//   - Instructions outside the project.
+//   - verify, worktree.setup and shell in commands are returned, marked as foreign ([Config.Origin], [Command]); their users refuse them.
 package config
 
 import (
@@ -44,11 +38,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"centurion"
 	"centurion/provider/catalog"
+	"centurion/trust"
 )
 
 // Options select the sources. The zero value means the current directory and the process's own environment.
@@ -77,22 +73,27 @@ type Config struct {
 	Notices         []string // lines for stderr about ignored settings
 	Ignored         []Ignored
 	Dropped         []string // notices that are not about Ignored
+	// Trust is what the person has trusted of the project. A change of it counts when the configuration is loaded again.
+	Trust *trust.Book
 
 	refused   error               // a key of OpenCode's without which a run must not start
 	providers []string            // the ids in the files' order
-	mine      map[string]Provider // without settings of the project
-	catalog   *catalog.Catalog    // nil in a Config that was not loaded
+	mine      map[string]Provider // without what an untrusted file of the project sets
+	sources   []*source
+	catalog   *catalog.Catalog // nil in a Config that was not loaded
 	opts      Options
 	own       *node // Centurion's own keys, merged
 	open      *node // OpenCode's keys, merged, with the agents and commands of Markdown files
-	mineOpen  *node // the same without the project's files
+	mineOpen  *node // the same without the project's untrusted files
 }
 
 // PermissionLevel is the permission value of one file, with its keys in order.
 type PermissionLevel struct {
 	File    string // for display
-	Project bool   // from the project
+	Project bool   // from an untrusted file of the project
 	Raw     json.RawMessage
+
+	at *node // nil in a Config that was not loaded
 }
 
 // Agent is a configured agent. Unset fields are zero; its model and tools are not checked.
@@ -109,7 +110,7 @@ type Agent struct {
 	Permission  json.RawMessage // of the person's own files, with its keys in order; nil if there is none
 	Disable     bool
 	File        string // its last definition, for display
-	Project     bool   // some settings came with the project
+	Project     bool   // some settings are from an untrusted file of the project
 }
 
 // Command is a configured slash command.
@@ -121,7 +122,7 @@ type Command struct {
 	Model       string
 	Subtask     bool
 	File        string
-	Project     bool
+	Project     bool // some of it is from an untrusted file of the project
 }
 
 // Own is Centurion's own keys. Zero means unset: the user of a value knows its default.
@@ -320,15 +321,27 @@ func unknownKey(m member, prefix string, known []string) error {
 	return e
 }
 
-// Origin returns the file that last set a key, for display, and whether it came with the project. Keys are written with dots: "verify",
-// "worktree.setup", "provider.openai". Centurion's own keys take precedence. For an unset key file is "".
-func (c *Config) Origin(key string) (file string, project bool) {
+// Origin returns the file that last set a key, for display, and whether that is an untrusted file of the project. Keys are written with
+// dots: "verify", "worktree.setup", "provider.openai". Centurion's own keys take precedence. For an unset key file is "".
+func (c *Config) Origin(key string) (file string, foreign bool) {
 	for _, n := range []*node{c.own, c.open} {
 		if n = n.path(key); n != nil {
-			return n.src.name, n.src.project
+			return n.src.name, n.src.foreign()
 		}
 	}
 	return "", false
+}
+
+// ProjectFiles compares the project's files with what the person has trusted of them: those that are trusted, and those with something
+// that is not in force without trust. What only widens permissions is known after [Config.Rules].
+func (c *Config) ProjectFiles() (out []trust.State) {
+	for _, s := range c.sources {
+		slices.SortStableFunc(s.items, func(a, b trust.Item) int { return a.Line - b.Line })
+		if s.trusted || len(s.items) > 0 {
+			out = append(out, c.Trust.Compare(trust.File{Name: filepath.ToSlash(s.name), Sum: s.sum, Items: s.items}))
+		}
+	}
+	return out
 }
 
 // path resolves a key with dots. It does not find keys that contain dots themselves.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"centurion"
 )
@@ -58,6 +59,32 @@ func (w *world) load() *Config {
 		w.t.Fatalf("Load: %v (hint: %s)", err, centurion.HintOf(err))
 	}
 	return c
+}
+
+// trust trusts what the project's files hold now.
+func (w *world) trust() {
+	w.t.Helper()
+	c := w.load()
+	if _, err := c.Rules(); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, f := range c.ProjectFiles() {
+		if err := c.Trust.Trust(f.File()); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// withheld lists what of the project's files is not in force without trust.
+func withheld(c *Config) (out []string) {
+	for _, s := range c.ProjectFiles() {
+		for _, i := range s.File().Items {
+			if !s.Trusted {
+				out = append(out, i.String())
+			}
+		}
+	}
+	return out
 }
 
 // fails loads and checks that the error has the kind and that its text and hint together hold every word.
@@ -293,7 +320,6 @@ func TestLoadErrors(t *testing.T) {
 		"agents not an object":   {"opencode.json", `{"agent": 7}`, []string{"an object"}},
 		"tools":                  {"opencode.json", `{"tools": {"bash": "no"}}`, []string{"tools.bash", "true or false"}},
 		"command without text":   {"opencode.json", `{"command":{"x":{}}}`, []string{"no template"}},
-		"env of a project's own": {own, `{"model":"{env:HOME}"}`, []string{own + ":1", "{env:HOME}"}},
 		"file missing":           {"opencode.json", "{\n\n\"agent\":{\"x\":{\"prompt\":\"{file:./no.txt}\"}}}", []string{"opencode.json:3", "no.txt", "does not exist"}},
 		"file outside":           {"opencode.json", `{"agent":{"x":{"prompt":"{file:../home/secret}"}}}`, []string{"inside the project"}},
 		"file at home":           {"opencode.json", `{"agent":{"x":{"prompt":"{file:~/secret}"}}}`, []string{"inside the project"}},
@@ -386,7 +412,7 @@ func TestNotices(t *testing.T) {
 		"agent":{"a":{"variant":"high","permission":{"bsah":"deny","doom_loop":"ask","mytool_*":"deny","mytool":"deny"}}},"provider":{"p":{"models":{"m.1":{"name":"M","cost":{"input":1,"output":1,"context_over_200k":{"input":2,"output":2}}}}}}}`)
 	w.project("opencode.json", `{"model":"{env:HOME}/b","theme":"{env:HOME}","instructions":["ok/*.md","../x.md","/etc/passwd","~/.ssh/id","https://x.example/y"]}`)
 	c := w.load()
-	if len(c.Notices) != 6 {
+	if len(c.Notices) != 1 {
 		t.Fatalf("notices: %s", strings.Join(c.Notices, "\n"))
 	}
 	want := "~/.config/opencode/opencode.json: ignored: plugin, max_workers (belongs in .opencode/centurion.jsonc), permision (did you mean \"permission\"?)" +
@@ -394,8 +420,10 @@ func TestNotices(t *testing.T) {
 	if got := filepath.ToSlash(c.Notices[0]); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if !strings.Contains(c.Notices[1], "{env:HOME} is left as it stands") || c.Model != "{env:HOME}/b" {
-		t.Errorf("%q, model %q", c.Notices[1], c.Model)
+	if diff := cmp.Diff([]string{"variable model reads {env:HOME}", `setting instructions: "../x.md", which lies outside the project`,
+		`setting instructions: "/etc/passwd", which lies outside the project`, `setting instructions: "~/.ssh/id", which lies outside the project`,
+		`setting instructions: "https://x.example/y", which lies outside the project`}, withheld(c)); diff != "" || c.Model != "{env:HOME}/b" {
+		t.Errorf("model %q: %s", c.Model, diff)
 	}
 	var got []string
 	for _, i := range c.Ignored {
@@ -445,13 +473,17 @@ func TestProjectCannotLoosen(t *testing.T) {
 	if diff := cmp.Diff(want, c.Own); diff != "" {
 		t.Error(diff)
 	}
-	if len(c.Notices) != 12 {
-		t.Errorf("%d notices: %s", len(c.Notices), strings.Join(c.Notices, "\n"))
+	if got := withheld(c); len(got) != 12 || got[0] != `setting ask: "allow"` {
+		t.Errorf("%d are withheld: %q", len(got), got)
+	}
+	w.trust()
+	if c = w.load(); c.Own.Ask != "allow" || !c.Own.Yes || c.Own.MaxTokens != 101 {
+		t.Errorf("what was trusted does not count: %+v", c.Own)
 	}
 
 	w.project(".opencode/centurion.jsonc", `{"max_cost":10,"max_tokens":99,"ask":"deny","yes":false,"sandbox":"require"}`)
-	if c = w.load(); len(c.Notices) != 0 || c.Own.Sandbox != "require" || c.Own.MaxTokens != 99 || *c.Own.MaxCost != 10 {
-		t.Errorf("tightening does not count: %+v %v", c.Own, c.Notices)
+	if c = w.load(); len(withheld(c)) != 0 || c.Own.Sandbox != "require" || c.Own.MaxTokens != 99 || *c.Own.MaxCost != 10 {
+		t.Errorf("tightening does not count: %+v %v", c.Own, withheld(c))
 	}
 }
 
@@ -492,8 +524,8 @@ func TestAgentsAndCommands(t *testing.T) {
 	if diff := cmp.Diff(want, c.Agents); diff != "" {
 		t.Error(diff)
 	}
-	theirs := map[string][]PermissionLevel{"reviewer": {{filepath.FromSlash(".opencode/agents/reviewer.md"), true, []byte(`{"bash":{"*":"ask","git diff":"allow"}}`)}}}
-	if diff := cmp.Diff(theirs, c.AgentPermission); diff != "" {
+	theirs := map[string][]PermissionLevel{"reviewer": {{File: filepath.FromSlash(".opencode/agents/reviewer.md"), Project: true, Raw: []byte(`{"bash":{"*":"ask","git diff":"allow"}}`)}}}
+	if diff := cmp.Diff(theirs, c.AgentPermission, cmpopts.IgnoreUnexported(PermissionLevel{})); diff != "" {
 		t.Error(diff)
 	}
 	wantCmd := map[string]Command{"fix": {Name: "fix", Description: "two\nlines\n", Agent: "worker", Subtask: true, Project: true,

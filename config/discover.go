@@ -212,10 +212,8 @@ func (c *Config) Personal() []string {
 	return slices.DeleteFunc(ids, func(id string) bool { return c.disabled(id, "") != nil })
 }
 
-// Shipped reports whether only the project names a provider's address.
-func (c *Config) Shipped(provider string) bool {
-	return c.Providers[provider].project.url
-}
+// Shipped reports whether an untrusted file of the project names a provider's address.
+func (c *Config) Shipped(provider string) bool { return c.Providers[provider].shipped }
 
 // models asks an endpoint for its list.
 func (c *Config) models(ctx context.Context, n connection, wait time.Duration) ([]string, error) {

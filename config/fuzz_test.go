@@ -33,8 +33,8 @@ func FuzzLoad(f *testing.F) {
 		_, _ = decodeOwn(n)
 		for _, project := range []bool{false, true} {
 			src.project = project
-			l := &loader{c: &Config{opts: Options{Dir: "/", Env: func(string) string { return "" }}}, subst: substituter{root: dir},
-				table: openCodeKeys(), sources: []*source{src}}
+			l := &loader{c: &Config{opts: Options{Dir: "/", Env: func(string) string { return "" }}, sources: []*source{src}}, subst: substituter{root: dir},
+				table: openCodeKeys()}
 			if l.addOpen(n) == nil && l.decodeOpen() == nil {
 				l.notices()
 			}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/provider/catalog"
+	"centurion/trust"
 )
 
 // Load reads the configuration of the project in o.Dir.
@@ -32,6 +32,13 @@ func Load(o Options) (*Config, error) {
 		dirs:  dirs,
 		subst: substituter{opts: o, root: dirs[0]},
 		table: openCodeKeys(),
+	}
+	state, err := o.stateDir()
+	if err == nil {
+		state = ProjectDir(state, dir)
+	}
+	if l.c.Trust, err = trust.Open(state); err != nil {
+		return nil, err
 	}
 	for _, step := range []func() error{l.openCode, l.ownFiles, l.decodeOpen, l.decodeOwn} {
 		if err := step(); err != nil {
@@ -61,7 +68,6 @@ type loader struct {
 	c       *Config
 	dirs    []string // from the git root down to the project
 	subst   substituter
-	sources []*source
 	table   []openKey
 	dropped []string // notices
 }
@@ -69,7 +75,7 @@ type loader struct {
 // source registers a read file.
 func (l *loader) source(path string, project bool) *source {
 	s := &source{path: path, name: l.display(path), project: project}
-	l.sources = append(l.sources, s)
+	l.c.sources = append(l.c.sources, s)
 	l.c.Sources = append(l.c.Sources, path)
 	return s
 }
@@ -99,7 +105,30 @@ func (l *loader) file(path string, project bool) (*node, error) {
 	if !ok {
 		return nil, nil
 	}
-	return parseJSONC(l.source(path, project), []byte(text))
+	n, err := parseJSONC(l.source(path, project), []byte(text))
+	if n == nil || !project {
+		return n, err
+	}
+	// What a file includes is part of its content.
+	for part := range n.all {
+		for _, m := range reference.FindAllStringSubmatch(part.text, -1) {
+			if m[1] == "file" {
+				included, err := l.subst.file(part, strings.TrimSpace(m[2]))
+				if err != nil {
+					return nil, err
+				}
+				text += "\x00" + included
+			}
+		}
+	}
+	l.judge(n.src, text)
+	return n, nil
+}
+
+// judge finds out whether a person has trusted a file of the project with this content.
+func (l *loader) judge(s *source, content string) {
+	s.sum = trust.Sum(content)
+	s.trusted = l.c.Trust.Trusts(filepath.ToSlash(s.name), s.sum)
 }
 
 // openCode reads OpenCode's files in its order.
@@ -143,7 +172,6 @@ func (l *loader) openCode() error {
 	}
 	if text := l.c.opts.env("OPENCODE_CONFIG_CONTENT"); text != "" {
 		src := &source{name: "$OPENCODE_CONFIG_CONTENT"}
-		l.sources = append(l.sources, src)
 		n, err := parseJSONC(src, []byte(text))
 		if err != nil {
 			return err
@@ -192,7 +220,7 @@ func (l *loader) addOpen(n *node) error {
 			if m.value.kind != kindString && m.value.kind != kindObject {
 				return m.value.mismatch(m.key, "allow, ask, deny or an object with rules")
 			}
-			l.c.Permission = append(l.c.Permission, PermissionLevel{n.src.name, n.src.project, l.ruled(m.key, m.value).rawJSON()})
+			l.c.Permission = append(l.c.Permission, l.level(m.key, m.value))
 		case "instructions":
 			if err := l.instructions(m.value); err != nil {
 				return err
@@ -209,15 +237,28 @@ func (l *loader) addOpen(n *node) error {
 			l.unread(m.key, m)
 			continue
 		}
-		if names := m.value.withheld(); len(names) > 0 && m.key != "provider" { // for a provider this is reported when it is used
-			l.drop(m.value, fmt.Sprintf("{env:%s} is left as it stands: a project's file does not read your environment", names[0]))
+		if m.key != "provider" {
+			withholdVariables(m)
 		}
 	}
 	l.c.open = merge(l.c.open, kept)
-	if !n.src.project {
+	if !n.src.foreign() {
 		l.c.mineOpen = merge(l.c.mineOpen, kept)
 	}
 	return nil
+}
+
+// withholdVariables notes the variables that a value would read if its file were trusted.
+func withholdVariables(m member) {
+	for _, p := range m.value.withheld() {
+		p.at.src.withholds(p.at.line, trust.Variable, "%s reads {env:%s}", m.key, p.name)
+	}
+}
+
+// level returns the permission level of a value.
+func (l *loader) level(path string, n *node) PermissionLevel {
+	n = l.ruled(path, n)
+	return PermissionLevel{File: n.src.name, Project: n.src.foreign(), Raw: n.rawJSON(), at: n}
 }
 
 // lowerKeys returns the object with lower-case keys: names of agents ignore case.
@@ -247,7 +288,7 @@ func (l *loader) setApart(named *node) error {
 		if l.c.AgentPermission == nil {
 			l.c.AgentPermission = map[string][]PermissionLevel{}
 		}
-		l.c.AgentPermission[m.key] = append(l.c.AgentPermission[m.key], PermissionLevel{n.src.name, true, l.ruled("agent."+m.key+".permission", n).rawJSON()})
+		l.c.AgentPermission[m.key] = append(l.c.AgentPermission[m.key], l.level("agent."+m.key+".permission", n))
 		m.value.members = slices.DeleteFunc(m.value.members, func(x member) bool { return x.key == "permission" })
 	}
 	return nil
@@ -267,20 +308,20 @@ func (l *loader) tools(n *node) error {
 		}
 		level.set(member{m.key, m.line, &node{src: n.src, line: m.line, kind: kindString, text: action}})
 	}
-	l.c.Permission = append(l.c.Permission, PermissionLevel{n.src.name, n.src.project, l.ruled("permission", level).rawJSON()})
+	l.c.Permission = append(l.c.Permission, l.level("permission", level))
 	return nil
 }
 
-// instructions collects the entries of all files. Those of a project's file must be inside the project, because their text is sent to a
-// model.
+// instructions collects the entries of all files. Those of an untrusted file must be inside the project, because their text is sent to
+// a model.
 func (l *loader) instructions(n *node) error {
 	entries, err := n.strs("instructions", false)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if n.src.project && (strings.HasPrefix(e, "~") || strings.Contains(e, "://") || !filepath.IsLocal(e)) {
-			l.drop(n, fmt.Sprintf("the instruction %q lies outside the project and is not read", e))
+		outside := strings.HasPrefix(e, "~") || strings.Contains(e, "://") || !filepath.IsLocal(e)
+		if outside && n.src.withholds(n.line, trust.Setting, "instructions: %q, which lies outside the project", e) {
 			continue
 		}
 		if !slices.Contains(l.c.Instructions, e) {
@@ -288,10 +329,6 @@ func (l *loader) instructions(n *node) error {
 		}
 	}
 	return nil
-}
-
-func (l *loader) drop(n *node, why string) {
-	l.dropped = append(l.dropped, fmt.Sprintf("%s:%d: %s", n.src.name, n.line, why))
 }
 
 // ownFiles reads Centurion's own files.
@@ -314,31 +351,34 @@ func (l *loader) ownFile(path string, project bool) error {
 	if n == nil || err != nil {
 		return err
 	}
-	subst := l.subst
-	subst.own = true
-	if err := subst.node(n); err != nil {
+	if err := l.subst.node(n); err != nil {
 		return err
 	}
 	own, err := decodeOwn(n)
 	if err != nil {
 		return err
 	}
-	if project {
-		before, err := decodeOwn(l.c.own)
-		if err != nil {
-			return err
-		}
-		n.members = slices.DeleteFunc(n.members, func(m member) bool {
-			if !loosens(m.key, before, own) {
-				return false
-			}
-			l.drop(m.value, fmt.Sprintf("%q does not count in a file that came with the project; "+
-				"set it in ~/.config/centurion/config.jsonc or by its flag", m.key))
-			return true
-		})
+	before, err := decodeOwn(l.c.own)
+	if err != nil {
+		return err
 	}
+	n.members = slices.DeleteFunc(n.members, func(m member) bool {
+		withholdVariables(m)
+		return loosens(m.key, before, own) && n.src.withholds(m.line, trust.Setting, "%s: %s", m.key, m.value.rawJSON())
+	})
+	n.get("verify").withholdCommands(trust.Verify)
+	n.get("worktree").get("setup").withholdCommands(trust.Setup)
 	l.c.own = merge(l.c.own, n)
 	return nil
+}
+
+// withholdCommands notes the commands of a list that would run without a question if its file were trusted.
+func (n *node) withholdCommands(kind trust.Kind) {
+	for part := range n.all {
+		if part.kind == kindString {
+			part.src.withholds(part.line, kind, "%s", part.text)
+		}
+	}
 }
 
 func decodeOwn(n *node) (*Own, error) {

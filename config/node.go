@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tidwall/jsonc"
 
 	"centurion"
+	"centurion/trust"
 )
 
 // maxDepth limits the nesting of a configuration file. Real ones stay below ten; the limit keeps a hostile file from exhausting the
@@ -22,7 +24,24 @@ const maxDepth = 100
 type source struct {
 	path    string // absolute; empty for text from the environment
 	name    string // for display: relative to the project, or with ~
-	project bool   // from the project and therefore not trusted with a person's keys
+	project bool   // in the project: it came with the repository, or an agent wrote it
+	trusted bool   // a person has trusted its content
+	sum     string // of its content; see [loader.file]
+	items   []trust.Item
+}
+
+// foreign reports whether the file is in the project and not trusted: what runs something or widens what agents may do does not count.
+func (s *source) foreign() bool { return s.project && !s.trusted }
+
+// withholds reports whether something in the file does not count because the file is not trusted, and notes it for the person.
+func (s *source) withholds(line int, kind trust.Kind, format string, args ...any) bool {
+	if !s.foreign() {
+		return false
+	}
+	if i := (trust.Item{Line: line, Kind: kind, Text: fmt.Sprintf(format, args...)}); !slices.Contains(s.items, i) {
+		s.items = append(s.items, i)
+	}
+	return true
 }
 
 // at returns a configuration error that names the file and the line.

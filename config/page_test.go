@@ -30,10 +30,10 @@ Later files win. Objects are merged key by key, everything else is replaced, and
 3. ` + "`.opencode/opencode.json(c)`" + ` in the same directories, agents and commands as Markdown below ` + "`.opencode/`" + `; then ` + "`$OPENCODE_CONFIG_CONTENT`" + `
 4. Centurion's own keys: ` + "`~/.config/centurion/config.jsonc`, then `.opencode/centurion.jsonc`" + `. A flag beats every file.
 
-` + "`{env:NAME}` and `{file:path}`" + ` in a string are replaced as in OpenCode. A project's file came with the repository, so it may do less: ` + "`{file:path}`" + `
-must stay inside the project, and ` + "`{env:NAME}`" + ` counts only as the ` + "`apiKey`" + ` of a known provider, at that provider's own address, with that
-provider's own variable. For any other provider that uses one, you are asked on a terminal before anything is sent; without a terminal a run that needs
-that provider ends with exit code 2. Elsewhere the text is left as it stands. Its ` + "`permission`" + ` can only restrict: ` + "`agents.md`" + `.
+` + "`{env:NAME}` and `{file:path}`" + ` in a string are replaced as in OpenCode. A project's file may do less before you trust it with ` + "`centurion trust`" + `:
+` + "`{env:NAME}`" + ` counts only as the ` + "`apiKey`" + ` of a known provider, at that provider's own address, with that provider's own variable; an address,
+key or header of its own, on this machine too, makes a run that needs that provider end with exit code 2, or ask on a terminal. Its ` + "`permission`" + `
+can only restrict: ` + "`agents.md`" + `. ` + "`{file:path}`" + ` must always stay inside the project.
 
 ## Centurion's own keys
 

@@ -11,6 +11,7 @@ import (
 	"centurion/provider"
 	"centurion/provider/anthropic"
 	"centurion/provider/catalog"
+	"centurion/trust"
 
 	"centurion"
 )
@@ -27,18 +28,31 @@ type Provider struct {
 	Models  []Model  // in the file's order
 	File    string   // its last definition, for display
 
-	where     string            // file and line, for messages
-	keySource string            // the key's variable, or the file that contains it
-	only, not []string          // allowed and forbidden models; without only, all
-	missing   string            // the unset variable for the key
-	headers   map[string]string // headers from the project
-	withheld  []string          // variables in the project's file that were not read
-	keyVar    string            // set if the key consists only of this variable
-	project   shipped
+	where     string   // file and line, for messages
+	keySource string   // the key's variable, or the file that contains it
+	only, not []string // allowed and forbidden models; without only, all
+	missing   string   // the unset variable for the key
+	keyVar    string   // set if the key consists only of this variable
+	shipped   bool     // its address is from an untrusted file of the project
+	parts     []part   // from untrusted files of the project
 }
 
-// shipped tells which parts of a provider came with the project.
-type shipped struct{ url, key, env bool }
+// part is a setting of a provider in an untrusted file of the project.
+type part struct {
+	at   *node
+	kind partKind
+	name string // of a header or variable
+}
+
+type partKind int
+
+const (
+	partURL partKind = iota
+	partKey
+	partHeader
+	partEnv      // a variable that may hold the key
+	partVariable // a variable that is not read
+)
 
 // Model is a configured model of a provider. Limits of 0 and a nil price mean "unset".
 type Model struct {
@@ -88,8 +102,50 @@ func decodeProviders(n *node, skip func(prefix string) func(member) error, drop 
 func decodeProvider(m member, skip func(string) func(member) error, drop func(*node, string)) (Provider, error) {
 	n, at := m.value, "provider."+m.key
 	p := Provider{ID: m.key, File: n.src.name, where: n.src.at(m.line, "").Msg}
-	p.where, p.withheld = strings.TrimSuffix(p.where, ": "), n.withheld()
-	options := []field[Provider]{
+	p.where, p.parts = strings.TrimSuffix(p.where, ": "), n.withheld()
+	fields := []field[Provider]{
+		text("npm", func(p *Provider) *string { return &p.NPM }),
+		list("whitelist", false, func(p *Provider) *[]string { return &p.only }),
+		list("blacklist", false, func(p *Provider) *[]string { return &p.not }),
+		text("api", func(p *Provider) *string { return &p.BaseURL }),
+		list("env", false, func(p *Provider) *[]string { return &p.Env }),
+		{"options", func(p *Provider, key string, n *node) error {
+			return decode(n, at+"."+key, p, optionFields(at), skip(at+".options."))
+		}},
+		{"models", func(p *Provider, key string, n *node) error { return setModels(p, at, n, skip, drop) }},
+	}
+	// Options come after api, which their baseURL overrides. Models last: whether their prices count depends on the source of the URL.
+	rank := map[string]int{"options": 1, "models": 2}
+	ordered := *n
+	ordered.members = slices.Clone(n.members)
+	slices.SortStableFunc(ordered.members, func(a, b member) int { return rank[a.key] - rank[b.key] })
+	url := cmp.Or(n.get("options").get("baseURL"), n.get("api"))
+	p.shipped = p.ship(url, partURL, "")
+	if env := n.get("env"); env != nil {
+		for _, e := range env.elems {
+			p.ship(e, partEnv, e.text)
+		}
+	}
+	if err := decode(&ordered, at, &p, fields, skip(at+".")); err != nil {
+		return p, err
+	}
+	if p.BaseURL == "" || len(url.withheld()) > 0 {
+		return p, nil
+	}
+	return p, checkURL(url, &p)
+}
+
+// ship notes a setting that an untrusted file of the project makes, and reports whether it does.
+func (p *Provider) ship(n *node, kind partKind, name string) bool {
+	at := n.foreign()
+	if at != nil {
+		p.parts = append(p.parts, part{at, kind, name})
+	}
+	return at != nil
+}
+
+func optionFields(at string) []field[Provider] {
+	return []field[Provider]{
 		text("baseURL", func(p *Provider) *string { return &p.BaseURL }),
 		apiField(func(p *Provider) *API { return &p.API }),
 		{"apiKey", func(p *Provider, key string, n *node) error {
@@ -101,47 +157,19 @@ func decodeProvider(m member, skip func(string) func(member) error, drop func(*n
 				return err
 			}
 			p.APIKey, p.keySource, p.missing = Secret(strings.TrimSpace(key)), keySource(n), n.missing
-			p.project.key = n.src.project
+			p.ship(n, partKey, "")
 			return err
 		}},
 		{"headers", func(p *Provider, key string, n *node) error {
-			p.headers = map[string]string{}
 			if err := strMap(key, func(p *Provider) *map[string]string { return &p.Headers }).set(p, at+".options."+key, n); err != nil {
 				return err
 			}
 			for _, h := range n.members {
-				if h.value.src.project {
-					p.headers[h.key] = h.value.text
-				}
+				p.ship(h.value, partHeader, h.key)
 			}
 			return nil
 		}},
 	}
-	fields := []field[Provider]{
-		text("npm", func(p *Provider) *string { return &p.NPM }),
-		list("whitelist", false, func(p *Provider) *[]string { return &p.only }),
-		list("blacklist", false, func(p *Provider) *[]string { return &p.not }),
-		text("api", func(p *Provider) *string { return &p.BaseURL }),
-		list("env", false, func(p *Provider) *[]string { return &p.Env }),
-		{"options", func(p *Provider, key string, n *node) error {
-			return decode(n, at+"."+key, p, options, skip(at+".options."))
-		}},
-		{"models", func(p *Provider, key string, n *node) error { return setModels(p, at, n, skip, drop) }},
-	}
-	// Options come after api, which their baseURL overrides. Models last: whether their prices count depends on the source of the URL.
-	rank := map[string]int{"options": 1, "models": 2}
-	ordered := *n
-	ordered.members = slices.Clone(n.members)
-	slices.SortStableFunc(ordered.members, func(a, b member) int { return rank[a.key] - rank[b.key] })
-	url := cmp.Or(n.get("options").get("baseURL"), n.get("api"))
-	p.project.url, p.project.env = url.fromProject(), n.get("env").fromProject()
-	if err := decode(&ordered, at, &p, fields, skip(at+".")); err != nil {
-		return p, err
-	}
-	if p.BaseURL == "" || len(url.withheld()) > 0 {
-		return p, nil
-	}
-	return p, checkURL(url, &p)
 }
 
 func checkURL(n *node, p *Provider) error {
@@ -175,8 +203,8 @@ func setModels(p *Provider, at string, n *node, skip func(string) func(member) e
 		if err := decode(m.value, key, &model, modelFields(key, skip), skip(key+".")); err != nil {
 			return err
 		}
-		if cost := m.value.get("cost"); cost.fromProject() && !p.project.url {
-			drop(cost, "the price of "+p.ID+"/"+m.key+" does not count in a file that came with the project")
+		if cost := m.value.get("cost").foreign(); cost != nil && !p.shipped {
+			drop(cost, "the price of "+p.ID+"/"+m.key)
 			model.Price = nil
 		}
 		p.Models = append(p.Models, model)
@@ -235,7 +263,7 @@ func modelFields(key string, skip func(string) func(member) error) []field[Model
 }
 
 func (l *loader) setProviders(c *Config, _ string, n *node) error {
-	all, err := decodeProviders(n, l.skip, l.drop)
+	all, err := decodeProviders(n, l.skip, func(n *node, what string) { n.src.withholds(n.line, trust.Setting, "%s", what) })
 	if err != nil {
 		return err
 	}
@@ -243,7 +271,7 @@ func (l *loader) setProviders(c *Config, _ string, n *node) error {
 		c.Providers[p.ID] = p
 		c.providers = append(c.providers, p.ID)
 	}
-	// The same without the project's files, to distinguish the person's choices. Ignored keys were recorded above.
+	// The same without the project's untrusted files, to distinguish the person's choices. Ignored keys were recorded above.
 	quiet := func(string) func(member) error { return func(member) error { return nil } }
 	mine, err := decodeProviders(c.mineOpen.get("provider"), quiet, func(*node, string) {})
 	if err != nil {
@@ -252,6 +280,12 @@ func (l *loader) setProviders(c *Config, _ string, n *node) error {
 	c.mine = map[string]Provider{}
 	for _, p := range mine {
 		c.mine[p.ID] = p
+	}
+	for _, p := range all {
+		own, _, _ := c.ownURL(p.ID, c.mine[p.ID]) // a malformed variable is reported when the provider is used
+		for _, part := range c.needTrust(p, own) {
+			part.at.src.withholds(part.at.line, trust.Endpoint, "%s", p.describe(part, own))
+		}
 	}
 	return nil
 }

@@ -63,9 +63,6 @@ var reference = regexp.MustCompile(`\{(env|file):([^}]+)\}`)
 type substituter struct {
 	opts Options
 	root string // {file:…} in a project's file must stay inside it
-
-	own     bool // Centurion's own files, where a project's file that names a variable is an error
-	vouched bool // the person trusts the project's settings
 }
 
 func (s substituter) node(n *node) error {
@@ -92,12 +89,8 @@ func (s substituter) resolve(n *node, what, name string) (string, error) {
 		v, err := s.file(n, name)
 		return strings.TrimSpace(v), err
 	}
-	if n.src.project && !s.vouched {
-		if !s.own {
-			return "{env:" + name + "}", nil
-		}
-		return "", n.src.fault(n.line, "move this setting to ~/.config/centurion/config.jsonc, which is yours",
-			"{env:%s} is not read from a file that came with the project", name)
+	if n.src.foreign() {
+		return "{env:" + name + "}", nil
 	}
 	v := s.opts.env(name)
 	if v == "" && n.missing == "" {

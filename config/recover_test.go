@@ -81,8 +81,8 @@ func TestConcurrency(t *testing.T) {
 	for _, wider := range []string{`{"providers": {"openai": 5}}`, `{"agents": {"worker": 7}}`} {
 		w.project(".opencode/centurion.jsonc", `{"concurrency": `+wider+`}`)
 		c := w.load()
-		if got := c.Own.Concurrency; got.Providers["openai"] != 4 || got.Agents["worker"] != 6 || len(c.Notices) != 1 || !strings.Contains(c.Notices[0], "concurrency") {
-			t.Errorf("a project's file with %s lets %+v run; notices %q", wider, got, c.Notices)
+		if got := c.Own.Concurrency; got.Providers["openai"] != 4 || got.Agents["worker"] != 6 || strings.Join(withheld(c), "\n") != "setting concurrency: "+strings.ReplaceAll(wider, " ", "") {
+			t.Errorf("a project's file with %s lets %+v run; withheld %q", wider, got, withheld(c))
 		}
 	}
 }

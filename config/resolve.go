@@ -150,82 +150,40 @@ func (c *Config) reach(ctx context.Context, id string) (connection, error) {
 	if c.mine == nil { // a Config that was not loaded
 		mine = all
 	}
-	n := connection{provider: id, where: all.where}
-	urlVar := known.BaseURLEnv
-	if id == customID {
-		urlVar = customURL
-	}
-	fromEnv := ""
-	if urlVar != "" {
-		fromEnv = c.opts.env(urlVar)
-	}
-	if u, err := url.Parse(fromEnv); fromEnv != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		return n, modelError("correct or unset the variable", "%s must be of the form https://host/path, not %q", urlVar, shown(fromEnv))
-	}
-	personal := strings.TrimRight(cmp.Or(mine.BaseURL, fromEnv, known.BaseURL), "/")
-	n.url = personal
-	if err := c.unvouched(all, mine, personal); err != nil {
+	own, fromEnv, err := c.ownURL(id, mine)
+	n := connection{provider: id, where: all.where, url: own, headers: mine.Headers}
+	if err != nil {
 		return n, err
 	}
-	if all.project.url && !sameURL(all.BaseURL, personal) {
-		return c.projectConnection(n, all)
+	if err := c.untrusted(all, own); err != nil {
+		return n, err
 	}
 	if n.url == "" {
 		return n, modelError("add provider."+id+".options.baseURL", "provider %q (%s) has no base URL", id, all.where)
 	}
 	n.custom = !sameURL(n.url, known.BaseURL)
-	if !loopback(n.url) {
-		if err := refuseProjectParts(all); err != nil {
-			return n, err
-		}
-	}
-	n.headers = mine.Headers
-	if loopback(n.url) {
-		n.headers = all.Headers
-		if all.project.key && all.APIKey != "" {
-			n.key, n.keySource = all.APIKey, all.keySource
-			return n, nil
-		}
-	}
 	if all.keyVar != "" {
 		mine.Env = append([]string{all.keyVar}, mine.Env...)
 	}
-	return n, c.findKey(ctx, &n, mine, known, fromEnv != "" && mine.BaseURL == "")
+	return n, c.findKey(ctx, &n, mine, known, fromEnv && mine.BaseURL == "")
 }
 
-// projectConnection handles a URL that only the project names.
-func (c *Config) projectConnection(n connection, p Provider) (connection, error) {
-	if !loopback(p.BaseURL) {
-		host := p.BaseURL
-		if u, err := url.Parse(p.BaseURL); err == nil {
-			host = u.Host
-		}
-		return n, modelError("if you trust it, move provider."+p.ID+" to ~/.config/opencode/opencode.json",
-			"%s came with the project and points provider %q at %s, which you have not chosen", p.where, p.ID, host)
+// ownURL returns the address of a provider without the project's untrusted files, without a trailing slash, and whether a variable names
+// one.
+func (c *Config) ownURL(id string, mine Provider) (own string, fromEnv bool, err error) {
+	known := c.known(id)
+	name := known.BaseURLEnv
+	if id == customID {
+		name = customURL
 	}
-	n.url, n.custom, n.headers = p.BaseURL, true, p.headers
-	if p.project.key {
-		n.key, n.keySource = p.APIKey, p.keySource
+	value := ""
+	if name != "" {
+		value = c.opts.env(name)
 	}
-	return n, nil
-}
-
-// refuseProjectParts returns an error if a project's file sets the key, headers or variables for a remote provider: the owner of the
-// project's key could read the traffic, and a header can redirect a request.
-func refuseProjectParts(p Provider) error {
-	what := ""
-	switch {
-	case p.project.key:
-		what = "apiKey"
-	case len(p.headers) > 0:
-		what = "headers"
-	case p.project.env:
-		what = "env"
-	default:
-		return nil
+	if u, err := url.Parse(value); value != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		return "", true, modelError("correct or unset the variable", "%s must be of the form https://host/path, not %q", name, shown(value))
 	}
-	return modelError("if you trust it, move that setting to ~/.config/opencode/opencode.json",
-		"%s came with the project and sets %s of provider %q, which is not on this machine", p.where, what, p.ID)
+	return strings.TrimRight(cmp.Or(mine.BaseURL, value, known.BaseURL), "/"), value != "", nil
 }
 
 // findKey looks for the person's key: in their configuration, the environment, the stores.

@@ -24,8 +24,8 @@ func TestSearchEngines(t *testing.T) {
 		w := newWorld(t)
 		w.project(".opencode/centurion.jsonc", `{"search": `+project+`}`)
 		c := w.load()
-		if c.Own.Search != (Search{}) || !strings.Contains(strings.Join(c.Notices, "\n"), `"search" does not count`) {
-			t.Errorf("%s: %+v, %q", name, c.Own.Search, c.Notices)
+		if c.Own.Search != (Search{}) || !strings.Contains(strings.Join(withheld(c), "\n"), "setting search: ") {
+			t.Errorf("%s: %+v, %q", name, c.Own.Search, withheld(c))
 		}
 	}
 	w.global("centurion/config.jsonc", `{"search": {"searxng": "http://10.0.0.1"}}`)

@@ -56,15 +56,14 @@ func TestServers(t *testing.T) {
 		project string
 		want    []string // each: status, then words
 	}{
-		"it answers":      {answers: servers{url: `{"data":[{"id":"a"},{"id":"b"}]}`}, want: []string{"ok openai at https://api.openai.com/v1 answered: 2 models"}},
-		"a wrong key":     {answers: servers{url: "401"}, want: []string{"fail the key from OPENAI_API_KEY was refused"}},
-		"nobody there":    {want: []string{"fail cannot be reached: connection refused"}},
-		"no answer":       {answers: servers{url: "hang"}, want: []string{"fail gave no answer within 3s"}},
-		"no such list":    {answers: servers{url: "404"}, want: []string{"warn answered 404 Not Found"}},
-		"another is down": {answers: servers{url: `{"data":[]}`}, config: `{"provider":{"corp":{"options":{"baseURL":"https://corp.example/v1"}}}}`, want: []string{"ok openai", "warn https://corp.example/v1 cannot be reached"}},
-		"not a project's": {answers: servers{url: `{"data":[]}`}, project: `{"provider":{"corp":{"options":{"baseURL":"http://127.0.0.1:9/v1"}}}}`, want: []string{"ok openai"}},
-		"used, a project's": {project: `{"model":"corp/m","provider":{"corp":{"options":{"baseURL":"http://127.0.0.1:9/v1"}}}}`,
-			want: []string{"warn corp was not asked: its address came with the project"}},
+		"it answers":                      {answers: servers{url: `{"data":[{"id":"a"},{"id":"b"}]}`}, want: []string{"ok openai at https://api.openai.com/v1 answered: 2 models"}},
+		"a wrong key":                     {answers: servers{url: "401"}, want: []string{"fail the key from OPENAI_API_KEY was refused"}},
+		"nobody there":                    {want: []string{"fail cannot be reached: connection refused"}},
+		"no answer":                       {answers: servers{url: "hang"}, want: []string{"fail gave no answer within 3s"}},
+		"no such list":                    {answers: servers{url: "404"}, want: []string{"warn answered 404 Not Found"}},
+		"another is down":                 {answers: servers{url: `{"data":[]}`}, config: `{"provider":{"corp":{"options":{"baseURL":"https://corp.example/v1"}}}}`, want: []string{"ok openai", "warn https://corp.example/v1 cannot be reached"}},
+		"not a project's":                 {answers: servers{url: `{"data":[]}`}, project: `{"provider":{"corp":{"options":{"baseURL":"http://127.0.0.1:9/v1"}}}}`, want: []string{"ok openai"}},
+		"named by a project, not trusted": {project: `{"model":"corp/m","provider":{"corp":{"options":{"baseURL":"http://127.0.0.1:9/v1"}}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{"project/opencode.json": cmp.Or(tt.project, "{}"), "home/.config/opencode/opencode.json": cmp.Or(tt.config, "{}"),

@@ -10,6 +10,7 @@ import (
 	"centurion"
 	"centurion/config"
 	"centurion/guard"
+	"centurion/trust"
 )
 
 // ignored reports which parts of OpenCode's configuration have no effect, and why.
@@ -23,6 +24,11 @@ func ignored(c *config.Config) (out []Finding) {
 	}
 	for _, n := range c.Dropped {
 		out = append(out, Finding{Name: "configuration", Status: Warn, Detail: n})
+	}
+	for _, s := range c.ProjectFiles() {
+		if !s.Trusted {
+			out = append(out, Finding{Name: "configuration", Status: Warn, Detail: safe(s.Notice())})
+		}
 	}
 	return out
 }
@@ -50,7 +56,7 @@ func askServers(ctx context.Context, c *config.Config, used string) []Finding {
 func askServer(ctx context.Context, c *config.Config, id string, used bool) Finding {
 	const name = "server"
 	if c.Shipped(id) {
-		return Finding{name, Warn, id + " was not asked: its address came with the project", "if you trust it, move it to ~/.config/opencode/opencode.json"}
+		return Finding{name, Warn, id + " was not asked: its address came with the project", "look at it, and trust it if you want to: " + trust.Command}
 	}
 	url, models, err := c.Check(ctx, id)
 	if err == nil {

@@ -20,6 +20,7 @@ import (
 	"centurion/sandbox"
 	"centurion/sandbox/confine"
 	"centurion/session"
+	"centurion/trust"
 	"centurion/workspace"
 	"centurion/worktree"
 )
@@ -64,6 +65,10 @@ func (h *Host) configuration(ctx context.Context, cfg *config.Config, hub *event
 	oc.Confined = h.runner.Confine != nil && h.runner.Confine.Way == confine.Full
 	oc.Runner, oc.Mark, oc.Scratch, oc.Web, oc.Publish = h.runner, h.Place.Mark(), h.Place.scratch(), way, publisher(hub, h.models.keys, how)
 	oc.Assistant, oc.Worktrees, oc.Shadow = assistant, worktrees(h.Place, h.workspace, oc.Runner, cfg.Own.CommitsAlone()), shadow(h.Place, h.workspace, oc.Runner)
+	oc.TrustedPlan = func(text []byte) bool {
+		book, err := trust.Open(h.Place.State)
+		return err == nil && book.Holds(trust.Sum(string(text)))
+	}
 	oc.Fallback, oc.Concurrency, oc.Policies, oc.Instructions, oc.Keys = chains.For, caps, overlap, cfg.Finder(), h.models.keys
 	return oc, nil
 }

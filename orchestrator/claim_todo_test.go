@@ -111,27 +111,32 @@ func TestPlanEditedByHand(t *testing.T) {
 }
 
 // S4, issue "Truth" 2: a verify line of a plan that no mission wrote needs a person, also where it plainly reads: nobody there, and it does not
-// run, and the item says so. A rule of the person's, and the plan accepted, are their word.
+// run, and the item says so; --ask allow is no trust. A rule of the person's, the plan trusted or accepted are their word.
 func TestAdoptedVerifyNeedsAPerson(t *testing.T) {
 	const theirs = "# Theirs\n- [ ] T1 One @worker\n  - verify: `cat a.txt`\n"
 	defaults := permission.Level{Name: permission.DefaultLevel, Rules: permission.Defaults(false)}
 	for name, test := range map[string]struct {
 		rules []permission.Level
 		opts  centurion.MissionOptions
-		late  bool // it was put there while the mission was paused
-		runs  bool
+		late  bool   // it was put there while the mission was paused
+		trust string // the text that the person trusts
+		why   string // empty: it runs
 	}{
-		"nobody is there":     {[]permission.Level{defaults}, centurion.MissionOptions{Ask: "deny"}, false, false},
-		"put there meanwhile": {[]permission.Level{defaults}, centurion.MissionOptions{Ask: "deny"}, true, false},
-		"all is allowed":      {[]permission.Level{defaults}, centurion.MissionOptions{Ask: "allow"}, false, true},
-		"a person's rule":     {append([]permission.Level{defaults}, rules(permission.Allow)...), centurion.MissionOptions{Ask: "deny"}, false, true},
-		"the plan accepted":   {[]permission.Level{defaults}, centurion.MissionOptions{Ask: "deny", ShowPlan: true}, false, true},
+		"nobody is there":     {[]permission.Level{defaults}, centurion.MissionOptions{Ask: "deny"}, false, "", "--ask deny"},
+		"put there meanwhile": {[]permission.Level{defaults}, centurion.MissionOptions{Ask: "deny"}, true, "", "--ask deny"},
+		"all is allowed":      {[]permission.Level{defaults}, centurion.MissionOptions{Ask: "allow"}, false, "", "--ask allow does not replace"},
+		"another is trusted":  {[]permission.Level{defaults}, centurion.MissionOptions{Ask: "allow"}, false, theirs + "\n", "--ask allow does not replace"},
+		"a person's rule":     {append([]permission.Level{defaults}, rules(permission.Allow)...), centurion.MissionOptions{Ask: "deny"}, false, "", ""},
+		"the plan accepted":   {[]permission.Level{defaults}, centurion.MissionOptions{Ask: "deny", ShowPlan: true}, false, "", ""},
+		"the plan trusted":    {[]permission.Level{defaults}, centurion.MissionOptions{Ask: "deny"}, false, theirs, ""},
+		"trusted meanwhile":   {[]permission.Level{defaults}, centurion.MissionOptions{Ask: "deny"}, true, theirs, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, map[string]script{
 				"commander": steps(do(work("T1", makeA)), say("I wait")), "worker": steps(writeFile("a.txt")),
 			}, func(r *rig) {
 				r.cfg.Rules = func(string) []permission.Level { return test.rules }
+				r.cfg.TrustedPlan = func(text []byte) bool { return string(text) == test.trust }
 				r.restart()
 				if !test.late {
 					r.write(todoMD, theirs)
@@ -151,12 +156,12 @@ func TestAdoptedVerifyNeedsAPerson(t *testing.T) {
 				if err := g.Wait(); err != nil {
 					t.Error(err)
 				}
-				equal(t, "it ran", r.shell.times("cat a.txt") > 0, test.runs)
-				if test.runs {
+				equal(t, "it ran", r.shell.times("cat a.txt") > 0, test.why == "")
+				if test.why == "" {
 					return
 				}
 				r.is(m, centurion.MissionBlocked, "T1 One")
-				has(t, r.task(m.ID, "T1").Error.Message, "`cat a.txt` may not run", "no mission of this project wrote", "--ask deny")
+				has(t, r.task(m.ID, "T1").Error.Message, "`cat a.txt` may not run", "came with the project and is not trusted", test.why)
 				has(t, r.read(todoMD), "[!] T1")
 			})
 		})

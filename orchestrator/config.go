@@ -63,6 +63,8 @@ type Config struct {
 	// none.
 	Shadow  func(context.Context) (*worktree.Shadow, error)
 	Scratch string // a directory for the output of background commands; "" is the system's for temporary files
+	// TrustedPlan reports whether the person has trusted a plan with this text, whose checks then need no permission; nil means never.
+	TrustedPlan func(text []byte) bool
 	// Watch calls changed whenever a plan's file may have changed, until ctx ends. Nil watches the file itself.
 	Watch func(ctx context.Context, plan *workspace.TodoFile, changed func()) error
 
@@ -120,6 +122,9 @@ func (c *Config) complete() {
 	c.SubAgentIdle = cmp.Or(c.SubAgentIdle, DefaultSubAgentIdle)
 	if c.Assistant == nil {
 		c.Assistant = agents.DefaultAssistant()
+	}
+	if c.TrustedPlan == nil {
+		c.TrustedPlan = func([]byte) bool { return false }
 	}
 	c.Publish = publisher(c.Publish)
 	if c.Cast == nil {

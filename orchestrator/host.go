@@ -74,10 +74,11 @@ func New(cfg Config) *Host {
 		}
 		return nil
 	})
-	h.Control = &control.Desk{Store: cfg.Store, Workspace: cfg.Workspace, Running: h.controlled, Ended: h.Keeper.Ended, Workers: cfg.Workers, PerAgent: cfg.PerAgent}
+	h.Control = &control.Desk{Store: cfg.Store, Workspace: cfg.Workspace, Running: h.controlled, Ended: h.Keeper.Ended, Workers: cfg.Workers, PerAgent: cfg.PerAgent,
+		TrustedPlan: cfg.TrustedPlan}
 	h.Space = &space.Waits{Store: cfg.Store, Workspace: cfg.Workspace, Longest: cfg.DiskWait, Publish: cfg.Publish}
 	h.auditor = &pulse.Auditor{Interval: cfg.PollInterval, Audit: h.audit}
-	h.desk, h.reverts = plan.NewDesk(cfg.Store, cfg.Workspace, h.planOf), revert.New(cfg.Store, cfg.Workspace)
+	h.desk, h.reverts = plan.NewDesk(cfg.Store, cfg.Workspace, h.planOf, cfg.TrustedPlan), revert.New(cfg.Store, cfg.Workspace)
 	h.Branches = &branches.Branches{Store: cfg.Store, Workspace: cfg.Workspace, Hold: h.hold, Rewound: h.reverts.MarkRewound}
 	h.briefs = &brief.Desk{Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Instructions: cfg.Instructions, Web: cfg.Web, Workspace: cfg.Workspace, Project: h.Project,
 		Window: func(model centurion.ModelRef) int {

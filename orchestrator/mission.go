@@ -68,7 +68,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	m.iso = isolation.New(m.st, h.Project, func(ctx context.Context, rec centurion.Mission, command, agent, task, what string) error {
 		return m.approvals.MayRun(ctx, rec, command, agent, task, what)
 	})
-	m.plan = plan.New(m.st, m.iso, h.cfg.Watch, h.cfg.Workspace.TodoAt(rec.Todo))
+	m.plan = plan.New(m.st, m.iso, h.cfg.Watch, h.cfg.Workspace.TodoAt(rec.Todo), h.cfg.TrustedPlan)
 	m.claims = ownership.New(m.st, m.iso, m.plan, m.slots)
 	judge := review.New(m.st, m.plan)
 	writer := brief.New(m.st, m.iso, m.plan, judge)

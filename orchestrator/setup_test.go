@@ -33,13 +33,14 @@ func TestSetupThatFails(t *testing.T) {
 	}{
 		"fails":       {centurion.MissionOptions{Setup: []string{"echo broken; exit 3"}, TrustSetup: true}, "`echo broken; exit 3` ended with exit code 3: broken"},
 		"may not run": {centurion.MissionOptions{Setup: []string{"rm -rf ../nix"}, Ask: "deny"}, "the setup command `rm -rf ../nix` may not run"},
+		"untrusted":   {centurion.MissionOptions{Setup: []string{"rm -rf ../nix"}, Ask: "allow"}, "is not trusted, which --ask allow does not replace"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := gitRig(t, map[string]string{"a.txt": "a\n"}, map[string]script{
 				"commander": steps(do(work("", "x")), say("I wait"), say("done")),
 				"worker":    steps(do(writes("b.txt", "b\n")), do(writes("b.txt", "c\n")), do(writes("d.txt", "d\n")), say("it cannot be written")),
 			})
-			if name == "may not run" {
+			if name != "fails" {
 				r.cfg.Rules = askForShell
 				r.restart()
 			}

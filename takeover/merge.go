@@ -16,6 +16,7 @@ import (
 	"centurion/orchestrator/review"
 	"centurion/store"
 	"centurion/text"
+	"centurion/trust"
 	"centurion/worktree"
 )
 
@@ -46,6 +47,7 @@ type MergeReport struct {
 	Finished   bool                   `json:"finished,omitempty"`   // completes an interrupted merge
 	Aside      []centurion.Aside      `json:"aside,omitempty"`      // git-ignored files of the work, which are not merged
 	Running    bool                   `json:"running,omitempty"`    // the mission is running: the merge cannot be undone until it is paused
+	Trust      []string               `json:"trust,omitempty"`      // changed files that configure agents: only restrictions in them count until the person trusts them
 	// Lost is the commit that the mission began on if the same branch of the person no longer contains it: a rebase, or a program that
 	// moved the branch.
 	Lost string `json:"lost,omitempty"`
@@ -119,7 +121,8 @@ func (p *Person) Merge(ctx context.Context, id string, q MergeRequest) (MergeRep
 
 // take fills in git's result of the merge.
 func (r *MergeReport) take(g worktree.Merging, q MergeRequest, mission string) {
-	r.Branch, r.Before, r.After, r.Files = g.Branch, g.Before, g.After, append([]centurion.FileChange{}, g.Files...)
+	r.Branch, r.Before, r.After = g.Branch, g.Before, g.After
+	r.changed(g.Files)
 	again := mergeCommand(mission, q)
 	if r.Refused = refusal(g, again); r.Refused == nil || len(g.Overlap) > 0 {
 		return
@@ -163,8 +166,18 @@ func (p *Person) finishedMerge(ctx context.Context, w workDone) (MergeReport, er
 		return r, err
 	}
 	files, err := w.repo.Stat(ctx, mm.Before, mm.Commit)
-	r.Files = append([]centurion.FileChange{}, files...)
+	r.changed(files)
 	return r, err
+}
+
+// changed fills in the changed files.
+func (r *MergeReport) changed(files []centurion.FileChange) {
+	r.Files, r.Trust = append([]centurion.FileChange{}, files...), nil
+	for _, f := range files {
+		if trust.Covers(f.Path) {
+			r.Trust = append(r.Trust, f.Path)
+		}
+	}
 }
 
 // mergeable opens the repository of a mission that has something to merge. finished is true if it completed an interrupted merge.

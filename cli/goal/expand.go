@@ -17,6 +17,7 @@ import (
 	"centurion/config"
 	"centurion/permission"
 	"centurion/sandbox"
+	"centurion/trust"
 	"centurion/workspace"
 )
 
@@ -126,12 +127,12 @@ func SplitArgs(text string) []string {
 
 var argument = regexp.MustCompile(`"[^"]*"|'[^']*'|\S+`)
 
-// shell returns the output of a shell command in the person's own template. The arguments are the script's parameters, not part of its
+// shell returns the output of a shell command in a template that is the person's own or trusted. The arguments are the script's parameters, not part of its
 // text, so that they are never executed.
 func (e Expansion) shell(ctx context.Context, script string, words []string) (string, error) {
 	if e.Command.Project {
-		return "", e.fail(centurion.KindPermission, fmt.Sprintf("it came with the project and wants to run `%s`, which only a command of your own may", script),
-			"if you trust it, copy it to ~/.config/opencode/commands/")
+		return "", e.fail(centurion.KindPermission, fmt.Sprintf("it came with the project and is not trusted, and wants to run `%s`", script),
+			"look at it, and trust it if you want to: "+trust.Command)
 	}
 	var params strings.Builder
 	params.WriteString("set --")

@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/takeover"
 	"centurion/text"
+	"centurion/trust"
 	"centurion/tui"
 )
 
@@ -57,8 +58,13 @@ func Merge(w io.Writer, got takeover.MergeReport, o tui.ShowOptions) error {
 	if err := tui.Stat(w, got.Files, o); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, outsideLine(got.Items))
+	_, err := io.WriteString(w, outsideLine(got.Items)+trustLine(got.Trust))
 	return err
+}
+
+// trustLine names the files of a merge that configure agents; it is empty if there are none.
+func trustLine(files []string) string {
+	return text.When(len(files) > 0, "! these files configure agents, and can only restrict them until you trust them ("+trust.Command+"): "+text.Clean(strings.Join(files, ", "))+"\n")
 }
 
 // outsideLine names the files of a merge outside the plan's files for their items, each with its items; it is empty if there are none.

@@ -46,3 +46,12 @@ func TestMergeNamesFilesOutside(t *testing.T) {
 		}
 	}
 }
+
+// A merge names the files in it that configure agents: they are not trusted with their new content.
+func TestMergeNamesWhatNeedsTrust(t *testing.T) {
+	var b strings.Builder
+	got := takeover.MergeReport{Files: []centurion.FileChange{{Path: "opencode.json"}}, Trust: []string{"opencode.json"}}
+	if err := Merge(&b, got, tui.ShowOptions{}); err != nil || !strings.Contains(b.String(), "until you trust them (centurion trust): opencode.json\n") {
+		t.Errorf("%s, %v", b.String(), err)
+	}
+}

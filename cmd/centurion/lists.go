@@ -170,10 +170,15 @@ func (c *cli) configured(dir string) (*config.Config, error) {
 	return config.Load(config.Options{Dir: dir, Env: c.getenv})
 }
 
-// notices prints a configuration's notices, once.
+// notices prints a configuration's notices, once, and what of the project's files is not in force without trust.
 func (c *cli) notices(cfg *config.Config) {
 	for _, n := range cfg.Notices {
 		fmt.Fprintln(c.err, n)
 	}
 	cfg.Notices = nil
+	for _, s := range cfg.ProjectFiles() {
+		if !s.Trusted {
+			c.note(text.Clean(s.Notice()))
+		}
+	}
 }

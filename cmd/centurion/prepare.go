@@ -17,6 +17,7 @@ import (
 	"centurion/host"
 	"centurion/orchestrator/plan"
 	"centurion/server"
+	"centurion/text"
 	"centurion/tui"
 	"centurion/workspace"
 	"centurion/workspace/todo"
@@ -51,6 +52,7 @@ func (c *runner) configure(ctx context.Context, ws *workspace.Workspace) (*confi
 	if err != nil {
 		return nil, nil, err
 	}
+	given := *c.f
 	flagged := c.f.model != ""
 	if err := c.f.settle(cfg.Own); err != nil {
 		return nil, nil, err
@@ -61,7 +63,15 @@ func (c *runner) configure(ctx context.Context, ws *workspace.Workspace) (*confi
 	if err := c.f.cast(cfg, flagged); err != nil {
 		return nil, nil, err
 	}
-	first, err := c.firstModel(ctx, cfg)
+	first, err := cfg.ResolveModel(ctx, c.f.model)
+	if need, ok := errors.AsType[*config.Untrusted](err); ok {
+		yes, failed := c.offerTrust(ctx, ws, need)
+		if yes {
+			*c.f = given
+			return c.configure(ctx, ws)
+		}
+		err = errors.Join(err, failed)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -74,7 +84,7 @@ func (c *runner) configure(ctx context.Context, ws *workspace.Workspace) (*confi
 	cfg.Own.Sandbox = c.f.sandbox
 	cfg.Own.MaxWorkers = cmp.Or(c.f.maxWorkers, cfg.Own.MaxWorkers)
 	cfg.Own.MaxPerAgent = cmp.Or(c.f.maxPerAgent, cfg.Own.MaxPerAgent)
-	if _, err := cfg.Rules(); err != nil { // also to hear what of it came with the project
+	if _, err := cfg.Rules(); err != nil { // also to learn which need trust
 		return nil, nil, err
 	}
 	chains, err := cfg.Chains(ctx)
@@ -112,37 +122,32 @@ func (f *runFlags) cast(cfg *config.Config, modelGiven bool) error {
 	return err
 }
 
-// firstModel finds the model of a mission. What a project's file would send of the person's environment, they are asked for.
-func (c *runner) firstModel(ctx context.Context, cfg *config.Config) (config.Resolved, error) {
-	for {
-		r, err := cfg.ResolveModel(ctx, c.f.model)
-		ask, ok := errors.AsType[*config.Unvouched](err)
-		if !ok || c.f.detach || c.f.format != "text" || !c.live() {
-			return r, err
-		}
-		c.note(ask.Error())
-		key, failed := c.choose(ctx, "send it? (y/N)", "yn", "n")
-		if failed != nil || key != "y" {
-			return r, errors.Join(err, failed)
-		}
-		if err := cfg.Vouch(ask.Provider); err != nil {
-			return r, err
-		}
+// offerTrust shows a person on a terminal what needs trust so that a model can be used, and reports whether they trust it.
+func (c *runner) offerTrust(ctx context.Context, ws *workspace.Workspace, need *config.Untrusted) (bool, error) {
+	if c.f.detach || c.f.format != "text" || !c.live() {
+		return false, nil
 	}
+	c.note(text.Clean(need.Error()))
+	p, again, err := c.locate(ws.Dir())
+	if err != nil {
+		return false, err
+	}
+	defer again.Close()
+	return c.trustProject(ctx, p, again, "", "text", false)
 }
 
 // missionOptions turns flags into what a mission is started with.
 func (c *runner) missionOptions(models *host.Models) (centurion.MissionOptions, error) {
 	live := c.live()
-	shipped := func(key string) bool {
-		_, project := models.Config.Origin(key)
-		return project
+	foreign := func(key string) bool {
+		_, foreign := models.Config.Origin(key)
+		return foreign
 	}
 	o := centurion.MissionOptions{Agent: c.f.agent, Model: models.First.Model.String(), Level: c.f.level, MaxTokens: c.f.maxTokens,
 		MaxDuration: c.f.maxDuration.Milliseconds(), MaxRounds: c.f.maxRounds, MaxWorkers: c.f.maxWorkers, MaxPerAgent: c.f.maxPerAgent, MaxToolCalls: c.f.maxToolCalls,
 		Isolation: c.f.isolation, Dirty: c.f.dirty, Setup: models.Config.Own.WorktreeSetup,
-		Verify: models.Config.Own.Verify, AskVerify: shipped("verify"), ShowPlan: live && !c.f.yes && !c.f.detach && c.f.format == "text"}
-	o.TrustSetup = len(o.Setup) > 0 && !shipped("worktree.setup")
+		Verify: models.Config.Own.Verify, AskVerify: foreign("verify"), ShowPlan: live && !c.f.yes && !c.f.detach && c.f.format == "text"}
+	o.TrustSetup = len(o.Setup) > 0 && !foreign("worktree.setup")
 	if c.f.profile == agents.ProfileAssistant {
 		o.Profile, o.Verify, o.ShowPlan = c.f.profile, nil, false
 	}

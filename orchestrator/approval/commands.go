@@ -9,7 +9,9 @@ import (
 	"centurion"
 	"centurion/permission"
 	"centurion/store"
+	"centurion/text"
 	"centurion/tools"
+	"centurion/trust"
 )
 
 // acceptance is the subject of an ask that is not about a setup command.
@@ -25,14 +27,19 @@ func (m *Approvals) MayCheck(ctx context.Context, command, agent, task string) e
 }
 
 // MayRun asks whether one of the project's own commands may run, by the rules for shell commands; what describes the command, since no
-// agent called it.
+// agent called it. A command that came with the project and is not trusted runs by a rule that a person wrote or by a person's answer only.
 func (m *Approvals) MayRun(ctx context.Context, rec centurion.Mission, command, agent, task, what string) error {
 	a := tools.Access{Permission: "bash", Patterns: []string{command}, Always: []string{command}, Script: command}
+	adopted := slices.Contains(rec.Adopted, command)
+	shipped := adopted || what != acceptance || slices.Contains(rec.Options.Verify, command)
+	fix := "allow it with a permission rule, or run with --ask allow"
+	if shipped {
+		fix = "look at it and trust it: " + trust.Command + text.When(adopted, " "+rec.Todo) + "; then resume; or allow it with a permission rule"
+	}
 	decide := func() permission.Decision {
 		d := m.Decide(agent, a)
-		if byDefault := d.Level == "" || d.Level == permission.DefaultLevel; byDefault && d.Action == permission.Allow &&
-			what == acceptance && slices.Contains(rec.Adopted, command) {
-			d.Action, d.Reason = permission.Ask, "it comes from a plan that no mission of this project wrote and no person accepted"
+		if byDefault := d.Level == "" || d.Level == permission.DefaultLevel; byDefault && d.Action != permission.Deny && shipped {
+			d.Action, d.Reason = permission.Ask, "it came with the project and is not trusted"
 		}
 		return d
 	}
@@ -41,25 +48,29 @@ func (m *Approvals) MayRun(ctx context.Context, rec centurion.Mission, command, 
 	case d.Action == permission.Allow:
 		return nil
 	case d.Action == permission.Deny:
-		return mayNot(what, command, d.Reason)
+		return mayNot(what, command, d.Reason, fix)
 	}
 	ask := store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: m.st.ID, Session: rec.Session, Task: task,
 		Permission: "bash", Patterns: a.Patterns, Always: a.Always, Title: command, Text: what + map[bool]string{true: " of the plan"}[what == acceptance] + ": " + d.Reason,
 		Created: centurion.Now()}
-	switch rec.Options.Ask {
-	case "allow":
+	switch {
+	case rec.Options.Ask == "allow" && !shipped:
 		return nil
-	case "ask":
+	case rec.Options.Ask == "allow":
+		d.Reason = "it came with the project and is not trusted, which --ask allow does not replace"
+	case rec.Options.Ask == "ask":
 		got, err := m.Await(ctx, ask, func() bool { return decide().Action == permission.Allow })
 		if err == nil && got.Answer != "once" && got.Answer != "always" {
-			return mayNot(what, command, "a person refused it")
+			return mayNot(what, command, "a person refused it", fix)
 		}
 		return err
+	default:
+		d.Reason += "; there is no one to ask (--ask deny)"
 	}
 	if err := m.Refuse(ctx, ask); err != nil {
 		return err
 	}
-	return mayNot(what, command, d.Reason+"; there is no one to ask (--ask deny)")
+	return mayNot(what, command, d.Reason, fix)
 }
 
 // MayExchange asks a person whether a check that was changed in the plan's file counts. Without one to ask, it does not.
@@ -77,7 +88,6 @@ func (m *Approvals) MayExchange(ctx context.Context, x centurion.Exchange, why, 
 	return got.Answer == "once" || got.Answer == "always", err
 }
 
-func mayNot(what, command, why string) error {
-	return &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("the %s `%s` may not run: %s", what, command, why),
-		Hint: "allow it with a permission rule, or run with --ask allow"}
+func mayNot(what, command, why, fix string) error {
+	return &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("the %s `%s` may not run: %s", what, command, why), Hint: fix}
 }

@@ -21,14 +21,15 @@ func (d *Desk) Raise(ctx context.Context, id string, opts centurion.MissionOptio
 	if err != nil {
 		return err
 	}
-	accept := rec.Options.PlanOnly && rec.HadItems
+	accept, trusted := rec.Options.PlanOnly && rec.HadItems, false
 	var lines []string
-	if accept {
+	if accept || len(rec.Adopted) > 0 {
 		doc, _, err := d.Workspace.TodoAt(rec.Todo).Load()
-		if err != nil {
+		if err != nil && accept {
 			return err
 		}
 		lines = plan.View{Doc: doc}.VerifyLines()
+		trusted = doc != nil && d.TrustedPlan(doc.Bytes())
 	}
 	return d.Store.Update(ctx, func(tx *store.Tx) error {
 		m, err := tx.Mission(id)
@@ -55,6 +56,7 @@ func (d *Desk) Raise(ctx context.Context, id string, opts centurion.MissionOptio
 		o.Ask = cmp.Or(opts.Ask, o.Ask)
 		o.Unattended = opts.Unattended
 		o.Verify, o.AskVerify = opts.Verify, opts.AskVerify
+		o.Setup, o.TrustSetup = opts.Setup, opts.TrustSetup
 		o.ShowPlan = opts.ShowPlan
 		o.PlanOnly = false
 		o.Level = cmp.Or(opts.Level, o.Level)
@@ -63,6 +65,9 @@ func (d *Desk) Raise(ctx context.Context, id string, opts centurion.MissionOptio
 		}
 		if accept {
 			m.Accepted, m.Approved = true, lines
+		}
+		if trusted {
+			m.Approved = lines
 		}
 		return tx.PutMission(&m)
 	})

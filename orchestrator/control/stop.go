@@ -36,6 +36,8 @@ type Desk struct {
 	Ended     func(task string)             // a task has ended, or for "" a mission
 	Workers   int                           // sessions at once, of a mission that sets no limit
 	PerAgent  int                           // sessions of one agent at once, likewise
+
+	TrustedPlan func(text []byte) bool // whether a person has trusted a plan with this text
 }
 
 // There are four ways to end work. They differ in how much they end and in what it is afterwards: [Desk.Abort] ends a turn, [Desk.Stop] a

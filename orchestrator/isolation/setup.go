@@ -6,10 +6,11 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/trust"
 )
 
-// MayPrepare asks, before the first checkout is made, whether its setup commands may run, and notifies the person. Commands from the
-// project's configuration follow the rules for shell commands. Without any command it points out what a fresh checkout of the project
+// MayPrepare asks, before the first checkout is made, whether its setup commands may run, and notifies the person. Commands from an
+// untrusted file of the project need a rule or an answer of a person's. Without any command it points out what a fresh checkout of the project
 // lacks.
 func (m *Checkouts) MayPrepare(ctx context.Context) error {
 	g := m.Ground
@@ -30,7 +31,7 @@ func (m *Checkouts) MayPrepare(ctx context.Context) error {
 		err := m.mayRun(ctx, rec, command, "commander", "", "setup command")
 		if centurion.KindOf(err) == centurion.KindPermission {
 			return &centurion.Error{Kind: centurion.KindPermission, Err: err, Msg: "no checkout can be set up",
-				Hint: "worktree.setup needs a permission rule, or --ask allow: say so in your answer"}
+				Hint: "worktree.setup needs the person's trust (`" + trust.Command + "`) or a permission rule: say so in your answer"}
 		}
 		if err != nil {
 			return err

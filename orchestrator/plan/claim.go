@@ -19,13 +19,19 @@ import (
 type Claim struct {
 	path  string   // of the plan
 	owns  bool     // there is a plan that the person wants carried out
-	lines []string // its verify lines, not accepted yet
+	lines []string // its verify lines
+	known bool     // a person has trusted it
 	aside string   // where an ownerless plan was moved to; empty if there was none
 }
 
 // Fill records the claim in a new mission, and returns a note for the person.
 func (c Claim) Fill(m *centurion.Mission) (note string) {
-	m.Todo, m.OwnsTodo, m.Adopted, m.PutAside = c.path, c.owns, c.lines, c.aside
+	m.Todo, m.OwnsTodo, m.PutAside = c.path, c.owns, c.aside
+	if c.known {
+		m.Approved = c.lines
+	} else {
+		m.Adopted = c.lines
+	}
 	if c.aside != "" {
 		note = PutAsideNote(c.path, c.aside)
 	}
@@ -76,7 +82,7 @@ func (h *Desk) ClaimTodo(ctx context.Context, given string) (Claim, error) {
 			return c, err
 		}
 	}
-	c.owns = true
+	c.owns, c.known = true, h.trusted(text)
 	doc, _, err := file.Load()
 	if centurion.KindOf(err) == centurion.KindUsage { // the mission is blocked on that until the person fixes it
 		return c, nil
@@ -159,7 +165,11 @@ func (m *Plan) MeetPlan(ctx context.Context, rec centurion.Mission) error {
 			if err != nil {
 				return err
 			}
-			now.Adopted = lines
+			if m.trusted(p.Doc.Bytes()) {
+				now.Approved = lines
+			} else {
+				now.Adopted = lines
+			}
 			return tx.PutMission(&now)
 		})
 		if err != nil {

@@ -68,7 +68,7 @@ func TestClaimAfterAKill(t *testing.T) {
 	put := workspace.ArchivePath + "/todo-" + ended.ID + ".md"
 	write(t, ws, put, "- [x] T1 Done\n")
 	write(t, ws, workspace.TodoPath, "- [ ] T1 Mine\n")
-	c, err := NewDesk(s, ws, func(string) *File { return nil }).ClaimTodo(t.Context(), "")
+	c, err := NewDesk(s, ws, func(string) *File { return nil }, func([]byte) bool { return false }).ClaimTodo(t.Context(), "")
 	if err != nil || c.aside == "" || c.owns {
 		t.Fatalf("%+v, %v", c, err)
 	}

@@ -25,10 +25,11 @@ type Watch func(ctx context.Context, file *workspace.TodoFile, changed func()) e
 
 // Plan is the plan of one mission.
 type Plan struct {
-	st    *state.Mission
-	iso   *isolation.Checkouts
-	watch Watch
-	File  *File
+	st      *state.Mission
+	iso     *isolation.Checkouts
+	watch   Watch
+	trusted func(text []byte) bool
+	File    *File
 	// Checked reports changes of frozen checks when the file has changed; nil reports none.
 	Checked func(ctx context.Context) error
 	// ownsTodo is true once the file is recorded as this mission's.
@@ -42,23 +43,24 @@ type Plan struct {
 	editsWord    string    // the pending notice of them
 }
 
-// New returns the plan of a mission, stored in file.
-func New(st *state.Mission, iso *isolation.Checkouts, watch Watch, file *workspace.TodoFile) *Plan {
-	p := &Plan{st: st, iso: iso, watch: watch}
+// New returns the plan of a mission, stored in file. trusted reports whether a person has trusted a plan with a text.
+func New(st *state.Mission, iso *isolation.Checkouts, watch Watch, file *workspace.TodoFile, trusted func(text []byte) bool) *Plan {
+	p := &Plan{st: st, iso: iso, watch: watch, trusted: trusted}
 	p.File = newPlanFile(file, p.ownTodo)
 	return p
 }
 
 // Desk finds a place for a new mission's plan, and moves an existing plan away.
 type Desk struct {
-	store  *store.Store
-	ws     *workspace.Workspace
-	planOf func(mission string) *File // of a running mission, otherwise nil
+	store   *store.Store
+	ws      *workspace.Workspace
+	planOf  func(mission string) *File // of a running mission, otherwise nil
+	trusted func(text []byte) bool
 }
 
-// NewDesk returns the desk of a project.
-func NewDesk(st *store.Store, ws *workspace.Workspace, planOf func(mission string) *File) *Desk {
-	return &Desk{store: st, ws: ws, planOf: planOf}
+// NewDesk returns the desk of a project. trusted reports whether a person has trusted a plan with a text.
+func NewDesk(st *store.Store, ws *workspace.Workspace, planOf func(mission string) *File, trusted func(text []byte) bool) *Desk {
+	return &Desk{store: st, ws: ws, planOf: planOf, trusted: trusted}
 }
 
 // Detail is the current size limit of the shared texts. With an unreadable plan it is the largest.

@@ -36,7 +36,7 @@ func planned(t *testing.T, text string, m centurion.Mission, tasks ...centurion.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(state.New(t.Context(), nil, s, m, nil), nil, nil, ws.Todo())
+	return New(state.New(t.Context(), nil, s, m, nil), nil, nil, ws.Todo(), func([]byte) bool { return false })
 }
 
 // A published plan implies the mission's level, which yields to the one that a person or an agent gave. A mission that has had items is

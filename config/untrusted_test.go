@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"centurion"
 )
 
@@ -123,26 +121,41 @@ func TestDisabledLocalServer(t *testing.T) {
 	}
 }
 
-// Contract "Configuration": what a person has said yes to is used as if it were their own, until the program ends.
-func TestVouch(t *testing.T) {
+// What a person has trusted is used as if it were their own, until its content changes.
+func TestTrustedProvider(t *testing.T) {
+	const corp = `{"provider":{"corp":{"options":{"baseURL":"{env:AT}","apiKey":"{env:CORP}","headers":{"X-A":"{env:CORP}","X-B":"{file:x}"}},"env":["{env:LISTED}"]}}}`
 	w := newWorld(t)
 	w.env["CORP"], w.env["AT"] = "canary", "https://corp.example/v1"
-	w.project("opencode.json", `{"provider":{"corp":{"options":{"baseURL":"{env:AT}","apiKey":"{env:CORP}","headers":{"X-A":"{env:CORP}"}},"env":["{env:LISTED}","{file:x}"]}}}`)
+	w.project("opencode.json", corp)
 	w.project("x", "X")
 	c := w.load()
 	_, err := c.ResolveModel(t.Context(), "corp/x")
-	u, ok := errors.AsType[*Unvouched](err)
+	u, ok := errors.AsType[*Untrusted](err)
 	if !ok || u.Provider != "corp" {
 		t.Fatalf("%v", err)
 	}
-	if diff := cmp.Diff([]string{"AT", "CORP", "LISTED"}, u.Variables); diff != "" {
-		t.Error(diff)
+	for _, word := range []string{"AT", "CORP", "LISTED", "X-A", "X-B"} {
+		if !strings.Contains(u.Needs, word) {
+			t.Errorf("%q does not name %s", u.Needs, word)
+		}
 	}
-	if err := c.Vouch("corp"); err != nil {
-		t.Fatal(err)
-	}
+	w.trust()
+	c = w.load()
 	r, err := c.ResolveModel(t.Context(), "corp/x")
-	if err != nil || r.BaseURL != "https://corp.example/v1" || r.APIKey.Reveal() != "canary" || r.Headers["X-A"] != "canary" {
+	if err != nil || r.BaseURL != "https://corp.example/v1" || r.APIKey.Reveal() != "canary" || r.Headers["X-A"] != "canary" || r.Headers["X-B"] != "X" {
 		t.Errorf("%+v, %v", r, err)
+	}
+	for name, change := range map[string]func(){
+		"the file":           func() { w.project("opencode.json", corp+" ") },
+		"what it includes":   func() { w.project("x", "Y") },
+		"nothing is trusted": func() { _, _ = c.Trust.Revoke() },
+	} {
+		w.project("opencode.json", corp)
+		w.project("x", "X")
+		w.trust()
+		change()
+		if _, err := w.load().ResolveModel(t.Context(), "corp/x"); centurion.KindOf(err) != centurion.KindConfig {
+			t.Errorf("%s changed: %v", name, err)
+		}
 	}
 }
