@@ -2,6 +2,7 @@ package centurion_test
 
 import (
 	"context"
+	"errors"
 	"go/ast"
 	"os"
 	"regexp"
@@ -91,9 +92,16 @@ func names(d ast.Decl) (out []string) {
 
 // TestOwnProject loads what this repository has in .opencode/ for its own missions, as a mission does.
 func TestOwnProject(t *testing.T) {
-	home := t.TempDir()
-	cfg, err := config.Load(config.Options{Dir: ".", Home: home, Env: func(string) string { return "" }})
+	options := config.Options{Dir: ".", Home: t.TempDir(), Env: func(string) string { return "" }}
+	cfg, err := config.Load(options)
 	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range cfg.ProjectFiles() {
+		err = errors.Join(err, cfg.Trust.Trust(s.File()))
+	}
+	cfg, again := config.Load(options)
+	if err = errors.Join(err, again); err != nil {
 		t.Fatal(err)
 	}
 	if len(cfg.Notices) > 0 {

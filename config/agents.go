@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,13 +49,78 @@ func (l *loader) setAgents(c *Config, key string, n *node) error {
 		return n.mismatch(key, kindObject.String())
 	}
 	for _, m := range n.members {
-		a := Agent{Name: m.key, File: m.value.src.name, Project: m.value.foreign() != nil}
+		a := Agent{Name: m.key, File: m.value.src.name}
 		if err := decode(m.value, key+"."+m.key, &a, agentFields(l, key+"."+m.key), l.skip(key+"."+m.key+".")); err != nil {
 			return err
 		}
 		c.Agents[m.key] = a
 	}
 	return nil
+}
+
+// lowerKeys returns the object with lower-case keys: names of agents ignore case.
+func lowerKeys(n *node) *node {
+	out := *n
+	out.members = nil
+	for _, m := range n.members {
+		m.key = strings.ToLower(m.key)
+		out.set(m)
+	}
+	return &out
+}
+
+// setApart removes the permissions from the agents of a project's file. Merged with the person's, they could replace them. Of an
+// untrusted file nothing else remains: its agents are not in force, but what they may not do is.
+func (l *loader) setApart(named *node) error {
+	if !named.src.project {
+		return nil
+	}
+	if l.c.AgentPermission == nil {
+		l.c.AgentPermission = map[string][]PermissionLevel{}
+	}
+	for _, m := range named.members {
+		at := "agent." + m.key + ".permission"
+		switch n := m.value.get("permission"); {
+		case n == nil || n.kind == kindNull:
+		case n.kind != kindString && n.kind != kindObject:
+			return n.mismatch(at, "allow, ask, deny or an object with rules")
+		default:
+			l.c.AgentPermission[m.key] = append(l.c.AgentPermission[m.key], l.level(at, n))
+			m.value.members = slices.DeleteFunc(m.value.members, func(x member) bool { return x.key == "permission" })
+		}
+		if n := m.value.get("tools"); n != nil && n.kind != kindNull && named.src.foreign() {
+			rules, err := switches(n)
+			if err != nil {
+				return err
+			}
+			level := l.level(at, rules)
+			level.at = nil // a tool that is switched on is part of the agent, which is noted below
+			l.c.AgentPermission[m.key] = append(l.c.AgentPermission[m.key], level)
+		}
+		if named.src.foreign() { // its faults are told now, and not after the yes
+			if err := decode(m.value, "agent."+m.key, new(Agent), agentFields(l, "agent."+m.key), l.skip("agent."+m.key+".")); err != nil {
+				return err
+			}
+		}
+	}
+	named.members = slices.DeleteFunc(named.members, withholdsAgent)
+	return nil
+}
+
+// withholdsAgent reports whether an agent is not in force because its file is not trusted, and notes it with a sum of its content, so
+// that a change is seen.
+func withholdsAgent(m member) bool {
+	if !m.value.src.foreign() {
+		return false
+	}
+	var keys []string
+	for _, setting := range m.value.members {
+		keys = append(keys, setting.key)
+	}
+	if len(keys) > 0 {
+		m.value.src.withholds(m.line, trust.Agent, "%s: %s (%.8s)", m.key, strings.Join(keys, ", "), trust.Sum(string(m.value.rawJSON())))
+	}
+	return true
 }
 
 func (l *loader) setCommands(c *Config, key string, n *node) error {

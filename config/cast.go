@@ -19,7 +19,7 @@ var OpenCodeAgents = []string{"build", "plan", "general", "explore", "title", "s
 // so that its permissions do as well. Ignored settings are added to cfg's notices.
 func (cfg *Config) Cast(profile string) (*agents.Cast, error) {
 	var defs []agents.Definition
-	var passed, project []string
+	var passed []string
 	say := func(format string, args ...any) {
 		cfg.Notices = append(cfg.Notices, "centurion: "+fmt.Sprintf(format, args...))
 	}
@@ -38,17 +38,11 @@ func (cfg *Config) Cast(profile string) (*agents.Cast, error) {
 			cfg.Agents[to] = a
 			name = to
 		}
-		if a.Project {
-			project = append(project, name+" ("+a.File+")")
-		}
 		defs = append(defs, agents.Definition{Name: name, Description: a.Description, Mode: a.Mode, Model: a.Model, Prompt: a.Prompt,
 			Temperature: a.Temperature, Steps: a.Steps, Tools: a.Tools, Disable: a.Disable, Source: a.File})
 	}
 	if len(passed) > 0 {
 		say("ignored: settings for OpenCode's own agents: %s", strings.Join(passed, ", "))
-	}
-	if len(project) > 0 {
-		say("agents that came with the project are in force: %s", strings.Join(project, ", "))
 	}
 	base := agents.Default()
 	if profile == agents.ProfileAssistant {

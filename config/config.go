@@ -20,7 +20,7 @@
 // A file in the project came with the repository, or an agent wrote it. Before a person trusts its content (package trust), it can restrict
 // and word, and nothing else. What it withholds is noted with file and line ([Config.ProjectFiles]):
 //
-//   - Rules that make a decision milder, of all agents or one. The prompt, model and tools of an agent count: each call stays under the rules.
+//   - Agents, and changes of built-in ones, but for what they may not do. Rules that make a decision milder, of all agents or one.
 //   - Keys of centurion.jsonc that would loosen what the person set ("ask": "allow", "yes", "merge", "detach", "sandbox": "off", higher
 //     spending limits, "search" other than a SearXNG on this machine), and the price of a provider that the project did not define.
 //   - The address, key, headers and variables of a provider, on this machine too, unless the address is the one that the person would use.
@@ -110,7 +110,6 @@ type Agent struct {
 	Permission  json.RawMessage // of the person's own files, with its keys in order; nil if there is none
 	Disable     bool
 	File        string // its last definition, for display
-	Project     bool   // some settings are from an untrusted file of the project
 }
 
 // Command is a configured slash command.

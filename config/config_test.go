@@ -167,7 +167,7 @@ func TestOwn(t *testing.T) {
 	w := newWorld(t)
 	w.global("centurion/config.jsonc", `{
 		"model": "own/global", "max_cost": 3.5, "max_duration": "1h30m", "notify": false, "ask": "allow", "yes": true,
-		"agent": {"coder": {"acp": ["coder", "--acp"]}}, "stall_timeout": "2m", "max_workers": 12, "verify": ["a"],
+		"agent": {"coder": {"acp": ["coder", "--acp"]}}, "stall_timeout": "2m", "max_workers": 12,
 	}`)
 	w.project("opencode.json", `{"model":"open/code"}`)
 	w.project(".opencode/centurion.jsonc", `{"verify":"go test ./...","worktree":{"setup":["npm ci"]},"format":"JSON","level":2,"max_tokens":5e6,"max_cost":2}`)
@@ -187,6 +187,23 @@ func TestOwn(t *testing.T) {
 	for key, want := range map[string]bool{"verify": true, "worktree.setup": true, "max_workers": false, "unset": false} {
 		if _, project := c.Origin(key); project != want {
 			t.Errorf("origin of %s: from the project = %v", key, project)
+		}
+	}
+}
+
+// S4: an untrusted file of the project does not take away the person's checks, neither with others nor with none.
+func TestVerifyOfTheProject(t *testing.T) {
+	for _, theirs := range []string{`[]`, `["true"]`} {
+		w := newWorld(t)
+		w.global("centurion/config.jsonc", `{"verify": ["go test ./..."]}`)
+		w.project(".opencode/centurion.jsonc", `{"verify": `+theirs+`}`)
+		c := w.load()
+		if got := withheld(c); !slices.Equal(c.Own.Verify, []string{"go test ./..."}) || !slices.Equal(got, []string{"setting verify: " + theirs}) {
+			t.Errorf("%s: %q, withheld %q", theirs, c.Own.Verify, got)
+		}
+		w.trust()
+		if c := w.load(); slices.Equal(c.Own.Verify, []string{"go test ./..."}) {
+			t.Errorf("%s does not count with trust", theirs)
 		}
 	}
 }
@@ -395,6 +412,7 @@ func TestSubstitution(t *testing.T) {
 	w.write(filepath.Join(w.home, "h.txt"), "from home")
 	w.project("opencode.json", `{"mcp":{"x":{"environment":{"K":"{env:WHO}"}}},"agent":{"b":{"prompt":"{file:prompts/ü b.txt}"}}}`)
 	w.project("prompts/ü b.txt", "inside\n")
+	w.trust()
 	c := w.load()
 	if got, want := c.Agents["a"].Prompt, `me"}--a "quoted" prompt {env:WHO}-{file:/etc/hostname}-{x}`; got != want {
 		t.Errorf("prompt %q, want %q", got, want)
@@ -512,19 +530,29 @@ func TestAgentsAndCommands(t *testing.T) {
 	w.project(".opencode/agent/team/Tester.md", "---\n---\nTest.")
 	w.project(".opencode/agents/notes.txt", "---\nbroken")
 	w.project(".opencode/commands/fix.md", "---\ndescription: |\n  two\n  lines\nagent: worker\nsubtask: true\n---\nFix $ARGUMENTS\n")
+	untrusted := w.load()
+	if len(untrusted.Agents) != 2 || untrusted.Agents["reviewer"].Prompt != "json" {
+		t.Errorf("agents of an untrusted file are in force: %+v", untrusted.Agents)
+	}
+	file := filepath.FromSlash(".opencode/agents/reviewer.md")
+	narrow := map[string][]PermissionLevel{"reviewer": {{File: file, Project: true, Raw: []byte(`{"bash":{"*":"ask","git diff":"allow"}}`)}, {File: file, Project: true, Raw: []byte(`{"bash":"deny"}`)}}}
+	if diff := cmp.Diff(narrow, untrusted.AgentPermission, cmpopts.IgnoreUnexported(PermissionLevel{})); diff != "" {
+		t.Error(diff)
+	}
+	w.trust()
 	c := w.load()
 	zero := 0.0
 	want := map[string]Agent{
 		"reviewer": {Name: "reviewer", Description: "Reviews: all", Mode: "subagent", Prompt: "You review.\r\n--- not the end",
-			Temperature: &zero, Steps: 4, Tools: map[string]bool{"bash": false}, Project: true, File: filepath.FromSlash(".opencode/agents/reviewer.md"),
+			Temperature: &zero, Steps: 4, Tools: map[string]bool{"bash": false}, File: file,
 			Permission: []byte(`{"edit":"deny"}`)},
 		"global":      {Name: "global", Prompt: "no frontmatter", File: filepath.FromSlash("~/.config/opencode/agent/global.md")},
-		"team/tester": {Name: "team/tester", Prompt: "Test.", Project: true, File: filepath.FromSlash(".opencode/agent/team/Tester.md")},
+		"team/tester": {Name: "team/tester", Prompt: "Test.", File: filepath.FromSlash(".opencode/agent/team/Tester.md")},
 	}
 	if diff := cmp.Diff(want, c.Agents); diff != "" {
 		t.Error(diff)
 	}
-	theirs := map[string][]PermissionLevel{"reviewer": {{File: filepath.FromSlash(".opencode/agents/reviewer.md"), Project: true, Raw: []byte(`{"bash":{"*":"ask","git diff":"allow"}}`)}}}
+	theirs := map[string][]PermissionLevel{"reviewer": {{File: file, Raw: []byte(`{"bash":{"*":"ask","git diff":"allow"}}`)}}}
 	if diff := cmp.Diff(theirs, c.AgentPermission, cmpopts.IgnoreUnexported(PermissionLevel{})); diff != "" {
 		t.Error(diff)
 	}
@@ -547,6 +575,7 @@ func TestLinksOutOfTheProject(t *testing.T) {
 			t.Skip("links need a right on Windows:", err)
 		}
 	}
+	w.trust()
 	c := w.load()
 	if len(c.Agents) != 1 || len(c.Commands) != 0 || len(c.Notices) != 2 {
 		t.Errorf("agents %v, commands %v, notices %q", c.Agents, c.Commands, c.Notices)

@@ -261,44 +261,20 @@ func (l *loader) level(path string, n *node) PermissionLevel {
 	return PermissionLevel{File: n.src.name, Project: n.src.foreign(), Raw: n.rawJSON(), at: n}
 }
 
-// lowerKeys returns the object with lower-case keys: names of agents ignore case.
-func lowerKeys(n *node) *node {
-	out := *n
-	out.members = nil
-	for _, m := range n.members {
-		m.key = strings.ToLower(m.key)
-		out.set(m)
-	}
-	return &out
-}
-
-// setApart removes the permissions from the agents of a project's file. Merged with the person's, they could replace them.
-func (l *loader) setApart(named *node) error {
-	if !named.src.project {
-		return nil
-	}
-	for _, m := range named.members {
-		n := m.value.get("permission")
-		switch {
-		case n == nil || n.kind == kindNull:
-			continue
-		case n.kind != kindString && n.kind != kindObject:
-			return n.mismatch("agent."+m.key+".permission", "allow, ask, deny or an object with rules")
-		}
-		if l.c.AgentPermission == nil {
-			l.c.AgentPermission = map[string][]PermissionLevel{}
-		}
-		l.c.AgentPermission[m.key] = append(l.c.AgentPermission[m.key], l.level("agent."+m.key+".permission", n))
-		m.value.members = slices.DeleteFunc(m.value.members, func(x member) bool { return x.key == "permission" })
-	}
-	return nil
-}
-
 // tools converts OpenCode's older way to switch tools on and off to a permission level.
 func (l *loader) tools(n *node) error {
+	level, err := switches(n)
+	if err == nil {
+		l.c.Permission = append(l.c.Permission, l.level("permission", level))
+	}
+	return err
+}
+
+// switches returns the rules for tools that are switched on and off.
+func switches(n *node) (*node, error) {
 	var tools struct{ m map[string]bool }
 	if err := boolMap("tools", func(*struct{ m map[string]bool }) *map[string]bool { return &tools.m }).set(&tools, "tools", n); err != nil {
-		return err
+		return nil, err
 	}
 	level := &node{src: n.src, line: n.line, kind: kindObject}
 	for _, m := range n.members {
@@ -308,8 +284,7 @@ func (l *loader) tools(n *node) error {
 		}
 		level.set(member{m.key, m.line, &node{src: n.src, line: m.line, kind: kindString, text: action}})
 	}
-	l.c.Permission = append(l.c.Permission, l.level("permission", level))
-	return nil
+	return level, nil
 }
 
 // instructions collects the entries of all files. Those of an untrusted file must be inside the project, because their text is sent to
@@ -400,6 +375,8 @@ func loosens(key string, person, project *Own) bool {
 		return project.Yes && !person.Yes
 	case "merge":
 		return project.Merge && !person.Merge
+	case "verify": // another list would replace the person's
+		return len(person.Verify) > 0
 	case "require_proof":
 		return !project.RequireProof && person.RequireProof
 	case "detach": // asks would go unseen

@@ -13,8 +13,8 @@ import (
 // ORCH-77: a chain of models stands for the project, for one model or for one agent, and the nearest of these counts.
 func TestChains(t *testing.T) {
 	w := newWorld(t)
-	w.global("opencode/opencode.json", `{"provider": {"x": {"options": {"baseURL": "http://127.0.0.1:1/v1"}, "models": {"a": {}, "b": {}, "c": {}}}}}`)
-	w.project("opencode.json", `{"agent": {"scout": {"fallback": "x/c"}}}`)
+	w.global("opencode/opencode.json", `{"provider": {"x": {"options": {"baseURL": "http://127.0.0.1:1/v1"}, "models": {"a": {}, "b": {}, "c": {}}}},
+		"agent": {"scout": {"fallback": "x/c"}}}`)
 	for _, test := range []struct{ own, agent, model, want string }{
 		{`{"fallback": ["x/a", "x/b"]}`, "worker", "x/a", "x/b"},
 		{`{"fallback": ["x/a", "x/b"]}`, "worker", "x/c", "x/a x/b"},

@@ -119,6 +119,9 @@ func failed(name string, err error) Finding {
 // configuration covers the files, the model and the keys, which depend on each other.
 func (d *doctor) configuration(ctx context.Context) []Finding {
 	c, err := config.Load(d.config())
+	if err == nil {
+		_, err = c.Rules() // also to learn which need trust
+	}
 	if err != nil {
 		return append([]Finding{failed("configuration", err)}, d.keys()...)
 	}

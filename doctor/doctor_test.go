@@ -98,6 +98,17 @@ func TestServers(t *testing.T) {
 	}
 }
 
+// What of the project's files is not in force without trust is told, rules too.
+func TestUntrusted(t *testing.T) {
+	o := world(t, nil, map[string]string{"project/opencode.json": `{"permission":{"bash":"allow"}}`, "home/.config/opencode/opencode.json": "{}"})
+	for _, f := range (&doctor{o}).configuration(t.Context()) {
+		if f.Status == Warn && strings.Contains(f.Detail, `opencode.json came with the project and is not trusted; not in force: permission bash "*": allow (see: centurion trust)`) {
+			return
+		}
+	}
+	t.Error("it is not told")
+}
+
 // world is options with a home and a project of their own; files are written below both.
 func world(t *testing.T, env map[string]string, files map[string]string) Options {
 	t.Helper()

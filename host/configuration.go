@@ -15,6 +15,7 @@ import (
 	"centurion/config"
 	"centurion/event"
 	"centurion/orchestrator"
+	"centurion/permission"
 	"centurion/recovery"
 	"centurion/redact"
 	"centurion/sandbox"
@@ -24,6 +25,16 @@ import (
 	"centurion/workspace"
 	"centurion/worktree"
 )
+
+// closed puts a level before all others that no other lifts: agents' tools, which run in this process, do not touch what a person has
+// trusted, the token or the store.
+func (p Place) closed(rules func(agent string) []permission.Level) func(agent string) []permission.Level {
+	own := permission.Level{Name: "centurion"}
+	for _, file := range []string{trust.Path(p.State), filepath.Join(p.State, "..", "..", "token"), p.Database() + "*"} {
+		own.Rules = append(own.Rules, permission.Rule{Permission: "external_directory", Pattern: filepath.ToSlash(workspace.FollowLinks(filepath.Clean(file))), Action: permission.Deny})
+	}
+	return func(agent string) []permission.Level { return append([]permission.Level{own}, rules(agent)...) }
+}
 
 // configuration returns the orchestrator's configuration: the person's settings and what belongs to this host.
 func (h *Host) configuration(ctx context.Context, cfg *config.Config, hub *event.Hub, how Options) (oc orchestrator.Config, err error) {
@@ -57,7 +68,7 @@ func (h *Host) configuration(ctx context.Context, cfg *config.Config, hub *event
 	}
 	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
 	oc = limits(cfg, how)
-	oc.Store, oc.Workspace, oc.Cast, oc.Model, oc.Rules, oc.Home, oc.Version = h.store, h.workspace, cast, h.models.Get, rules, home, how.Version
+	oc.Store, oc.Workspace, oc.Cast, oc.Model, oc.Rules, oc.Home, oc.Version = h.store, h.workspace, cast, h.models.Get, h.closed(rules), home, how.Version
 	if h.runner, err = h.newRunner(cfg, home); err != nil {
 		return oc, err
 	}

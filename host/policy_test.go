@@ -12,8 +12,10 @@ import (
 	"centurion/agents"
 	"centurion/config"
 	"centurion/event"
+	"centurion/permission"
 	"centurion/redact"
 	"centurion/session"
+	"centurion/workspace"
 )
 
 // Where no live view shows it, a mission that waits is told once, and a model's words never are. Both are published.
@@ -32,6 +34,26 @@ func TestWaitsAreTold(t *testing.T) {
 		t.Errorf("told %q", told)
 	}
 	publisher(hub, nil, Options{})(centurion.Event{Type: centurion.EventMissionUpdated, Data: event.Data(event.MissionData{Reason: "x"})})
+}
+
+// S1: whatever a person allows agents outside of the project, what they have trusted, the token and the store are theirs.
+func TestStateIsClosed(t *testing.T) {
+	x := newProject(t, nil)
+	h := x.mustOwn(Options{})
+	defer h.Close()
+	cfg := x.config()
+	cfg.Permission = []config.PermissionLevel{{File: "mine", Raw: []byte(`"allow"`)}}
+	oc, err := h.configuration(t.Context(), cfg, &event.Hub{}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]permission.Action{"trust.json": permission.Deny, "../../token": permission.Deny, "centurion.db": permission.Deny,
+		"centurion.db-wal": permission.Deny, "checkouts/1/a.txt": permission.Allow} {
+		name := filepath.ToSlash(workspace.FollowLinks(filepath.Join(x.State, filepath.FromSlash(file))))
+		if d := permission.Decide(oc.Rules("worker"), "external_directory", []string{name}); d.Action != want {
+			t.Errorf("%s: %+v", file, d)
+		}
+	}
 }
 
 // C-1, LOOP-38, OPAL-58: which tool calls of an answer may overlap is a matter of configuration, for all agents and for one

@@ -29,6 +29,7 @@ type Kind string
 // The kinds of items.
 const (
 	Permission Kind = "permission" // a rule that allows more
+	Agent      Kind = "agent"      // an agent, or what a built-in one is told and does
 	Setting    Kind = "setting"    // a value that removes a protection
 	Endpoint   Kind = "endpoint"   // where conversations and keys go, or what is sent with them
 	Variable   Kind = "variable"   // a variable of the person's environment
@@ -75,13 +76,16 @@ type Book struct {
 	files []record
 }
 
+// Path returns the file of a project's book in its state directory.
+func Path(state string) string { return filepath.Join(state, "trust.json") }
+
 // Open reads the book of a project from its state directory; "" gives an empty book that cannot be written. A missing file is an empty
 // book. If the file cannot be read, the book is empty too, and the error has [centurion.KindConfig].
 func Open(state string) (*Book, error) {
 	if state == "" {
 		return &Book{}, nil
 	}
-	b := &Book{path: filepath.Join(state, "trust.json")}
+	b := &Book{path: Path(state)}
 	data, err := os.ReadFile(b.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return b, nil
@@ -228,7 +232,9 @@ func (s State) Notice() string {
 }
 
 // Covers reports whether a path with slashes names a file that configures agents, in any directory: such a file is untrusted after a change.
+// Case does not count, as on some file systems.
 func Covers(name string) bool {
+	name = strings.ToLower(name)
 	dir, base := path.Split(name)
 	switch base {
 	case "opencode.json", "opencode.jsonc":

@@ -91,7 +91,7 @@ func TestCompare(t *testing.T) {
 func TestCovers(t *testing.T) {
 	for name, want := range map[string]bool{
 		"opencode.json": true, "sub/opencode.jsonc": true, ".opencode/opencode.json": true, ".opencode/centurion.jsonc": true, "sub/.opencode/centurion.json": true,
-		".opencode/agents/a.md": true, "sub/.opencode/command/team/own.md": true,
+		".opencode/agents/a.md": true, "sub/.opencode/command/team/own.md": true, "OpenCode.json": true,
 		"centurion.jsonc": false, "agents/a.md": false, ".opencode/summary.md": false, ".opencode/agents/a.txt": false, "my-opencode.json": false,
 	} {
 		if Covers(name) != want {

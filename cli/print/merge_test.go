@@ -6,6 +6,7 @@ import (
 
 	"centurion"
 	"centurion/takeover"
+	"centurion/trust"
 	"centurion/tui"
 )
 
@@ -53,5 +54,14 @@ func TestMergeNamesWhatNeedsTrust(t *testing.T) {
 	got := takeover.MergeReport{Files: []centurion.FileChange{{Path: "opencode.json"}}, Trust: []string{"opencode.json"}}
 	if err := Merge(&b, got, tui.ShowOptions{}); err != nil || !strings.Contains(b.String(), "until you trust them (centurion trust): opencode.json\n") {
 		t.Errorf("%s, %v", b.String(), err)
+	}
+}
+
+// A command is shown so that a person sees all of what they trust.
+func TestTrustShowsWhatRuns(t *testing.T) {
+	var b strings.Builder
+	err := Trust(&b, []trust.State{{Name: "f", Items: []trust.Change{{Op: "+", Item: trust.Item{Line: 1, Kind: trust.Setup, Text: "npm ci # all\nrm -rf \u202eb"}}}}})
+	if want := `+ f:1  setup       "npm ci # all\nrm -rf \u202eb"`; err != nil || !strings.Contains(b.String(), want) {
+		t.Errorf("%s, %v; want %s", b.String(), err, want)
 	}
 }

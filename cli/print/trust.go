@@ -3,6 +3,7 @@ package print
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"centurion/text"
@@ -16,7 +17,7 @@ func Trust(w io.Writer, states []trust.State) error {
 	for _, s := range states {
 		fmt.Fprintf(&b, "%s %s\n", text.Clean(s.Name), text.If(s.Trusted, "is trusted", s.Why()))
 		for _, i := range s.Items {
-			fmt.Fprintf(&b, "  %s %s:%d  %-10s  %s\n", i.Op, text.Clean(s.Name), i.Line, i.Kind, text.Clean(i.Text))
+			fmt.Fprintf(&b, "  %s %s:%d  %-10s  %s\n", i.Op, text.Clean(s.Name), i.Line, i.Kind, faithful(i.Text))
 		}
 	}
 	if b.Len() == 0 {
@@ -24,4 +25,9 @@ func Trust(w io.Writer, states []trust.State) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// faithful returns a text as it stands, or quoted if a terminal would show it otherwise: a line break can hide a command behind a #.
+func faithful(s string) string {
+	return text.If(text.Clean(s) == s, s, strconv.Quote(s))
 }

@@ -61,6 +61,7 @@ func (c *runner) configure(ctx context.Context, ws *workspace.Workspace) (*confi
 		return nil, nil, err
 	}
 	if err := c.f.cast(cfg, flagged); err != nil {
+		c.notices(cfg) // the agent may be one that needs trust
 		return nil, nil, err
 	}
 	first, err := cfg.ResolveModel(ctx, c.f.model)

@@ -201,6 +201,7 @@ func (c *runner) expandCommand(ctx context.Context, ws *workspace.Workspace, cfg
 			c.note(fmt.Sprintf("/%s: the agent %q is OpenCode's own; the %s does its work here", cmd.Name, cmd.Agent, cast.Owner()))
 		}
 	case err != nil:
+		c.notices(cfg) // the agent may be one that needs trust
 		return st, &centurion.Error{Op: fmt.Sprintf("run /%s of %s", cmd.Name, cmd.File), Kind: centurion.KindConfig, Err: err, Hint: centurion.HintOf(err)}
 	case cmd.Subtask && profile == agents.ProfileAssistant:
 		st.subAgent = true

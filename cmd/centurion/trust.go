@@ -20,7 +20,7 @@ import (
 const trustHelp = `Show what the files of this project run, allow or send once you trust them, and ask whether you do.
 
 Files that came with the project, or that an agent wrote, can only restrict agents. What else they hold is not in force before you
-trust it: rules that allow more, shell in commands, worktree.setup, verify, addresses and keys of models. --ask allow is no trust.
+trust it: agents, rules that allow more, shell in commands, worktree.setup, verify, addresses and keys of models. --ask allow is no trust.
 Trust is bound to the content of each file: after a change you are shown the difference, and the file is not trusted until you
 say so again. A mission that runs keeps what it started with.
 

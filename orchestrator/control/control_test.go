@@ -60,7 +60,17 @@ func TestRaise(t *testing.T) {
 	kept.Detached, kept.Unattended, kept.ShowPlan, kept.PlanOnly, kept.Verify, kept.AskVerify = false, false, false, false, nil, false
 	more := centurion.MissionOptions{MaxCost: 11, MaxTokens: 12, MaxDuration: 13, MaxRounds: 14, MaxToolCalls: 15, MaxWorkers: 16, MaxPerAgent: 17, Ask: "deny",
 		Model: "p/n", Merge: true, RequireProof: true, Level: 2, Detached: true, Unattended: true, ShowPlan: true, Verify: []string{"new"}, AskVerify: true}
+	mine := func(command string) centurion.MissionOptions {
+		return centurion.MissionOptions{Level: 1, Verify: []string{command}, Setup: []string{command}, TrustSetup: true}
+	}
+	theirs := centurion.MissionOptions{Level: 1, Verify: []string{"true"}, AskVerify: true, Setup: []string{"true"}}
 	for name, test := range map[string]struct{ has, given, want centurion.MissionOptions }{
+		// S1: an agent wrote them, or took the file away.
+		"commands of the project": {mine("old"), theirs, mine("old")},
+		"no commands any more":    {mine("old"), centurion.MissionOptions{}, mine("old")},
+		"commands of the person":  {mine("old"), mine("new"), mine("new")},
+		"trusted now":             {theirs, mine("true"), mine("true")},
+
 		"nothing given": {old, centurion.MissionOptions{}, kept},
 		"all given":     {old, more, more},
 		"had nothing":   {centurion.MissionOptions{}, more, more},

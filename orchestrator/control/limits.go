@@ -55,8 +55,7 @@ func (d *Desk) Raise(ctx context.Context, id string, opts centurion.MissionOptio
 		o.RequireProof = o.RequireProof || opts.RequireProof
 		o.Ask = cmp.Or(opts.Ask, o.Ask)
 		o.Unattended = opts.Unattended
-		o.Verify, o.AskVerify = opts.Verify, opts.AskVerify
-		o.Setup, o.TrustSetup = opts.Setup, opts.TrustSetup
+		takeCommands(o, opts)
 		o.ShowPlan = opts.ShowPlan
 		o.PlanOnly = false
 		o.Level = cmp.Or(opts.Level, o.Level)
@@ -71,6 +70,17 @@ func (d *Desk) Raise(ctx context.Context, id string, opts centurion.MissionOptio
 		}
 		return tx.PutMission(&m)
 	})
+}
+
+// takeCommands replaces a mission's commands. The person's stay when only a file of the project, which an agent may have changed, has
+// others or none now.
+func takeCommands(o *centurion.MissionOptions, now centurion.MissionOptions) {
+	if mine := func(o centurion.MissionOptions) bool { return len(o.Verify) > 0 && !o.AskVerify }; mine(now) || !mine(*o) {
+		o.Verify, o.AskVerify = now.Verify, now.AskVerify
+	}
+	if now.TrustSetup || !o.TrustSetup {
+		o.Setup, o.TrustSetup = now.Setup, now.TrustSetup
+	}
 }
 
 // Resize changes how many sessions of a mission run at once while it is being worked on, in all and of one agent; 0 leaves
