@@ -193,7 +193,7 @@ type Limits struct {
 	PauseRounds        int           // without progress before a person is asked
 	MaxReopened        int           // how often a failed check sends work back
 	MaxCommands        int           // parallel shell commands of the whole host
-	AskTimeout         time.Duration // of an agent's question
+	AskTimeout         time.Duration // of an ask
 	CompactionBuffer   int           // tokens to keep free in a model's window
 }
 

@@ -120,7 +120,7 @@ func ownDocs() map[string]struct {
 		"keep_tasks":             {"1000", false, "task records kept at most"},
 		"stable_for":             {"", false, "for agents that are other programs; not used in this version"},
 		"wait_timeout":           {"5m", false, "how long a delegation that waits for its result waits"},
-		"ask_timeout":            {"none", false, "how long an agent's question waits for you"},
+		"ask_timeout":            {"none", false, "how long a question or a permission ask waits for you; then the agent decides itself, or is refused"},
 		"idle_timeout":           {"2m", false, "time without a byte from a model after which a request counts as stalled"},
 		"gate_release":           {"5s", false, "a longer wait for a provider gives the slot to another session"},
 		"retry_delay":            {"5s", false, "time between two attempts"},

@@ -262,7 +262,9 @@ type AskData struct {
 	CostHigh   float64        `json:"cost_high,omitempty"`
 	Deadline   centurion.Time `json:"deadline,omitzero"`
 	Answer     string         `json:"answer,omitempty"` // once, always, reject, or a text
-	By         string         `json:"by,omitempty"`     // person, always (their earlier answer), policy, timeout, abort or shutdown
+	By         string         `json:"by,omitempty"`     // person, program, always (their earlier answer), policy, timeout, abort or shutdown
+	PID        int            `json:"pid,omitempty"`    // the process that answered, as the system names it; 0 if unknown
+	Command    string         `json:"command,omitempty"`
 	AskFrom
 	QuestionShape
 }

@@ -60,7 +60,7 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler)
 		}
 	}
-	server.Handler(f.API, "t", server.Info{PID: 4711, Version: "1"}).ServeHTTP(w, r)
+	server.Handler(f.API, "t", server.Info{PID: 4711, Version: "1"}, nil).ServeHTTP(w, r)
 	if ours && f.left > 0 {
 		f.left--
 		_ = http.NewResponseController(w).Flush()

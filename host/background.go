@@ -25,7 +25,10 @@ const (
 
 // awaitOwner waits until the process that hosts the project is gone. It returns over at once if that is a background host.
 func (p Place) awaitOwner(ctx context.Context) (over bool, err error) {
-	api, info := p.Connect(ctx)
+	api, info, err := p.Connect(ctx)
+	if err != nil {
+		return false, err
+	}
 	if api == nil {
 		return false, WaitRetry(ctx)
 	}
@@ -120,7 +123,11 @@ func (x *background) startError() error {
 func (conn *Connection) ConnectBackground(ctx context.Context) error {
 	var child *background
 	for start := time.Now(); ; {
-		if api, info := conn.Connect(ctx); api != nil {
+		api, info, refused := conn.Connect(ctx)
+		if refused != nil {
+			return refused
+		}
+		if api != nil {
 			conn.set(nil, api)
 			err := sameVersion(info, conn.Options.Version)
 			if err == nil && !info.Detached && child == nil {

@@ -65,9 +65,13 @@ func (conn *Connection) ConnectOrOwn(ctx context.Context, patience time.Duration
 		if !IsHeld(err) {
 			return err
 		}
-		if c, info := conn.Connect(ctx); c != nil {
+		c, info, refused := conn.Connect(ctx)
+		if c != nil {
 			conn.set(nil, c)
 			return sameVersion(info, conn.Options.Version)
+		}
+		if refused != nil {
+			return refused
 		}
 		if time.Since(start) > patience {
 			return err
@@ -97,21 +101,25 @@ func (conn *Connection) set(h *Host, c *server.Client) {
 	conn.host, conn.client = h, c
 }
 
-// Connect returns a client of the process that hosts the project, and its Info, or nil if none answers.
-func (p Place) Connect(ctx context.Context) (*server.Client, server.Info) {
+// Connect returns a client of the process that hosts the project, and its Info, or nil if none answers. The error has
+// centurion.KindPermission if the host refuses this process: an agent's command started it.
+func (p Place) Connect(ctx context.Context) (*server.Client, server.Info, error) {
 	o, err := p.Owner()
 	if err != nil {
-		return nil, server.Info{}
+		return nil, server.Info{}, nil
 	}
 	c := server.NewClient(o.Socket, p.Token)
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	info, err := c.Info(ctx)
-	if err != nil {
-		c.Close()
-		return nil, info
+	if err == nil {
+		return c, info, nil
 	}
-	return c, info
+	c.Close()
+	if centurion.KindOf(err) != centurion.KindPermission {
+		err = nil
+	}
+	return nil, info, err
 }
 
 // Host returns the host if it is this process, else nil.

@@ -46,7 +46,7 @@ func hostElsewhere(t *testing.T, info *server.Info) Place {
 		if err != nil {
 			t.Fatal(err)
 		}
-		srv.Handler = server.Handler(&server.Local{}, p.Token, *info)
+		srv.Handler = server.Handler(&server.Local{}, p.Token, *info, nil)
 		g.Go("host", func() error { _ = srv.Serve(l); return nil })
 	}
 	t.Cleanup(func() {

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"centurion"
@@ -42,7 +43,8 @@ type Host struct {
 	server      *http.Server
 	stopCleaner context.CancelFunc // ends the cleaner; nil before it has started
 	runner      *sandbox.Runner
-	stopForce   func() bool // undoes the killing of commands at Options.Force
+	stopForce   func() bool  // undoes the killing of commands at Options.Force
+	told        atomic.Int64 // when the last note of a refused process was made, in Unix nanoseconds
 }
 
 // Options say how a process hosts a project.
@@ -57,7 +59,7 @@ type Options struct {
 }
 
 // Own takes the project's lock and opens everything a host needs. Only one process hosts a project: an error of centurion.KindConflict
-// names the other one. Commands left running by a dead host are killed.
+// names the other one. Commands left running by a dead host are killed. From then on the commands of agents cannot read this process.
 func Own(ctx context.Context, p Place, ws *workspace.Workspace, models *Models, cfg *config.Config, how Options) (*Host, error) {
 	unlock, err := p.Lock()
 	if err != nil {
@@ -67,7 +69,7 @@ func Own(ctx context.Context, p Place, ws *workspace.Workspace, models *Models, 
 	if cfg.Own.Notify == nil || *cfg.Own.Notify {
 		h.watch = how.Watch
 	}
-	if err := errors.Join(h.killOrphans(ctx), ws.Remember(filepath.Join(p.State, "plans"))); err != nil {
+	if err := errors.Join(sandbox.Shield(), h.killOrphans(ctx), ws.Remember(filepath.Join(p.State, "plans"))); err != nil {
 		return nil, errors.Join(err, unlock())
 	}
 	if err := os.RemoveAll(p.scratch()); err != nil { // from a host that died
@@ -151,8 +153,9 @@ func (h *Host) listen(how Options) error {
 	if err := os.Chmod(h.socket, 0o600); err != nil {
 		return errors.Join(StateError(h.State, err), l.Close())
 	}
-	h.server = &http.Server{Handler: server.Handler(h.api, h.Token, server.Info{PID: os.Getpid(), Version: how.Version, Directory: h.Dir,
-		Detached: how.Detached}), ReadHeaderTimeout: 10 * time.Second}
+	info := server.Info{PID: os.Getpid(), Version: how.Version, Directory: h.Dir, Detached: how.Detached}
+	h.server = &http.Server{Handler: server.Handler(h.api, h.Token, info, h.tellRefused), ReadHeaderTimeout: 10 * time.Second,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return server.WithPeer(ctx, h.runner.Peer(c)) }}
 	h.group.Go("serve socket", func() error {
 		if err := h.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			return err
@@ -168,6 +171,26 @@ func (h *Host) listen(how Options) error {
 		return StateError(h.State, err)
 	}
 	return nil
+}
+
+// tellEvery is the least time between two notes of refused processes: an agent's command may try in a loop.
+const tellEvery = time.Minute
+
+// tellRefused notes in the journal of every running mission that a process was kept off the socket.
+func (h *Host) tellRefused(p sandbox.Peer) {
+	now, last := time.Now().UnixNano(), h.told.Load()
+	if last != 0 && now-last < int64(tellEvery) || !h.told.CompareAndSwap(last, now) {
+		return
+	}
+	note := fmt.Sprintf("refused: process %d (%s) tried to control Centurion: %s", p.PID, p.Command, p.Refused)
+	_ = h.store.Update(context.Background(), func(tx *store.Tx) error { // it is refused either way
+		for _, id := range h.missions.Running() {
+			if _, err := tx.Append(centurion.Event{Type: centurion.EventMissionUpdated, Mission: id, Data: event.Data(event.MissionData{Note: note})}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // resumeInterrupted resumes the missions that were running when their host died or ended, except one, and returns their ids. A mission

@@ -134,7 +134,7 @@ func TestOwnerIsToldAndForgotten(t *testing.T) {
 					t.Errorf("%s: %v, %v", path, fi, err)
 				}
 			}
-			c, info := x.Connect(t.Context())
+			c, info, _ := x.Connect(t.Context())
 			if c == nil || info.PID != os.Getpid() || info.Version != "1.2.3" || info.Directory != x.Dir || info.Detached != long {
 				t.Errorf("it says of itself: %+v", info)
 			} else {
@@ -142,7 +142,7 @@ func TestOwnerIsToldAndForgotten(t *testing.T) {
 			}
 			stranger := x.Place
 			stranger.Token = "another"
-			if c, _ := stranger.Connect(t.Context()); c != nil {
+			if c, _, _ := stranger.Connect(t.Context()); c != nil {
 				t.Error("it lets in who has another token")
 			}
 			if _, err := x.own(Options{}); !IsHeld(err) || centurion.KindOf(err) != centurion.KindConflict {

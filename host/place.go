@@ -122,8 +122,12 @@ func (p Place) Owner() (Owner, error) {
 
 // API returns the API to read and control a project: that of the hosting process if there is one, else of the store itself.
 func (p Place) API(ctx context.Context) (server.API, func() error, error) {
-	if c, _ := p.Connect(ctx); c != nil {
+	c, _, refused := p.Connect(ctx)
+	if c != nil {
 		return c, func() error { c.Close(); return nil }, nil
+	}
+	if refused != nil {
+		return nil, nil, refused
 	}
 	if !store.Exists(p.Database()) {
 		return nil, nil, &centurion.Error{Kind: centurion.KindNotFound, Err: NoMissionError{p.Dir}, Hint: `start one: centurion run "GOAL"`}

@@ -8,6 +8,7 @@ import (
 	"centurion/event"
 	"centurion/orchestrator/state"
 	"centurion/provider/scripted"
+	"centurion/sandbox"
 	"centurion/store"
 )
 
@@ -79,7 +80,7 @@ func TestQuestionAtRestart(t *testing.T) {
 					if equal(t, "asks of a mission that nobody runs", len(r.open(m.ID)), 2); when == "while nobody runs" {
 						answerThem()
 						for _, a := range old { // the first answer counts
-							if err := r.host.Answer(r.ctx, a.ID, "no, this"); centurion.KindOf(err) != centurion.KindNotFound {
+							if err := r.host.Answer(r.ctx, a.ID, "no, this", sandbox.Peer{}); centurion.KindOf(err) != centurion.KindNotFound {
 								t.Errorf("a second answer: %v", err)
 							}
 						}

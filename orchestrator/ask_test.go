@@ -15,6 +15,7 @@ import (
 	"centurion/orchestrator/mail"
 	"centurion/permission"
 	"centurion/provider/scripted"
+	"centurion/sandbox"
 	"centurion/store"
 )
 
@@ -274,7 +275,7 @@ func TestEverybodyElseGoesOn(t *testing.T) {
 		r.is(l.settled(), centurion.MissionCompleted, "")
 		equal(t, "task", r.tasks(m.ID)[0].Status, centurion.TaskCancelled)
 		equal(t, "result of the call", r.results(m.ID, "ask_user")[0], "Cancelled")
-		if err := r.host.Answer(r.ctx, ask.ID, "too late"); centurion.KindOf(err) != centurion.KindNotFound || !strings.Contains(err.Error(), "answered already") {
+		if err := r.host.Answer(r.ctx, ask.ID, "too late", sandbox.Peer{}); centurion.KindOf(err) != centurion.KindNotFound || !strings.Contains(err.Error(), "answered already") {
 			t.Errorf("an answer to a question that was withdrawn: %v", err)
 		}
 	})
@@ -322,16 +323,16 @@ func TestAnswersOfAPerson(t *testing.T) {
 		m := r.start(asking)
 		l := r.live(m.ID)
 		ask := r.waitFor(m.ID, 1)[0]
-		if err := r.host.Answer(r.ctx, ask.ID, "  "); centurion.KindOf(err) != centurion.KindUsage {
+		if err := r.host.Answer(r.ctx, ask.ID, "  ", sandbox.Peer{}); centurion.KindOf(err) != centurion.KindUsage {
 			t.Errorf("an empty answer: %v", err)
 		}
-		if err := r.host.Answer(r.ctx, "que_none", "x"); centurion.KindOf(err) != centurion.KindNotFound {
+		if err := r.host.Answer(r.ctx, "que_none", "x", sandbox.Peer{}); centurion.KindOf(err) != centurion.KindNotFound {
 			t.Errorf("an unknown ask: %v", err)
 		}
 		var g guard.Group
 		failed := make([]error, 8)
 		for i := range failed {
-			g.Go("answer", func() error { failed[i] = r.host.Answer(r.ctx, ask.ID, "mine"); return nil })
+			g.Go("answer", func() error { failed[i] = r.host.Answer(r.ctx, ask.ID, "mine", sandbox.Peer{}); return nil })
 		}
 		_ = g.Wait()
 		good := 0

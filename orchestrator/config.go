@@ -96,7 +96,7 @@ type Config struct {
 	NewApproach, GiveUp int
 	Buffer              int                  // tokens of a model's window that stay free; 0 means session.Buffer
 	TaskBudget          centurion.TaskBudget // the budget of a task that is given none of its own; zero fields: no limit
-	// AskTimeout is how long an agent's question waits for a person before its agent has to decide itself; 0: no limit.
+	// AskTimeout is how long an ask waits for a person: then an agent decides its question itself, and a permission is refused; 0: no limit.
 	AskTimeout time.Duration
 
 	Policy     session.Policy            // which tool calls of one answer may overlap

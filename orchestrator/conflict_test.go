@@ -9,6 +9,7 @@ import (
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/merge"
 	"centurion/provider/scripted"
+	"centurion/sandbox"
 	"centurion/store"
 )
 
@@ -170,7 +171,7 @@ func TestStuckWorkIsAskedAbout(t *testing.T) {
 	ask := r.firstAsk(m.ID, l)
 	has(t, ask.Text, "T1", "the worker says: made it", "came back 3 times", "no a.txt", "How should it go on?")
 	has(t, r.read(todoMD), "[!] T1")
-	if err := r.host.Answer(r.ctx, ask.ID, "just write it"); err != nil {
+	if err := r.host.Answer(r.ctx, ask.ID, "just write it", sandbox.Peer{}); err != nil {
 		t.Fatal(err)
 	}
 	r.is(l.settled(), centurion.MissionCompleted, "")

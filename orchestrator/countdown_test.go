@@ -14,6 +14,7 @@ import (
 	"centurion/orchestrator/mail"
 	"centurion/permission"
 	"centurion/provider/scripted"
+	"centurion/sandbox"
 )
 
 // countdowns returns when a mission's countdowns were told, and checks how long they are.
@@ -196,7 +197,7 @@ func TestNoCountdownWhile(t *testing.T) {
 			if err != nil || len(asks) != 1 {
 				t.Fatalf("asks %v, %v", asks, err)
 			}
-			if err := r.host.Answer(r.ctx, asks[0].ID, "once"); err != nil {
+			if err := r.host.Answer(r.ctx, asks[0].ID, "once", sandbox.Peer{}); err != nil {
 				t.Error(err)
 			}
 			r.is(<-done, centurion.MissionCompleted, "")

@@ -13,6 +13,7 @@ import (
 	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/provider/scripted"
+	"centurion/sandbox"
 	"centurion/store"
 )
 
@@ -52,7 +53,7 @@ func (r *rig) oneAsk(mission string) store.Ask {
 
 func (r *rig) answer(id, answer string) {
 	r.t.Helper()
-	if err := r.host.Answer(r.ctx, id, answer); err != nil {
+	if err := r.host.Answer(r.ctx, id, answer, sandbox.Peer{}); err != nil {
 		r.t.Error(err)
 	}
 }
@@ -121,7 +122,7 @@ func TestPersonIsAsked(t *testing.T) {
 						time.Sleep(time.Hour) // waiting for a person is no failure
 					}
 					r.answer(ask.ID, test.answer)
-					if err := r.host.Answer(r.ctx, ask.ID, "once"); centurion.KindOf(err) != centurion.KindNotFound {
+					if err := r.host.Answer(r.ctx, ask.ID, "once", sandbox.Peer{}); centurion.KindOf(err) != centurion.KindNotFound {
 						t.Errorf("a second answer: %v", err)
 					}
 				}
@@ -178,7 +179,7 @@ func TestAnswersAtTheSameTime(t *testing.T) {
 		var heard atomic.Int32
 		for range 8 {
 			answers.Go("answer", func() error {
-				if r.host.Answer(r.ctx, ask.ID, "once") == nil {
+				if r.host.Answer(r.ctx, ask.ID, "once", sandbox.Peer{}) == nil {
 					heard.Add(1)
 				}
 				return nil

@@ -31,6 +31,7 @@ import (
 	"centurion/orchestrator/space"
 	"centurion/orchestrator/start"
 	"centurion/permission"
+	"centurion/sandbox"
 	"centurion/tools"
 	"centurion/verify"
 )
@@ -165,9 +166,9 @@ func (h *Host) leave(m *mission) {
 }
 
 // Answer answers an ask: once, always or reject for a permission, run or quit for a plan, a text for a question. The error has
-// centurion.KindNotFound if no ask with that id waits.
-func (h *Host) Answer(ctx context.Context, id, answer string) error {
-	return approval.Answer(ctx, h.cfg.Store, id, answer, func(mission string) *approval.Approvals {
+// centurion.KindNotFound if no ask with that id waits. from is the process that answers.
+func (h *Host) Answer(ctx context.Context, id, answer string, from sandbox.Peer) error {
+	return approval.Answer(ctx, h.cfg.Store, id, answer, from, func(mission string) *approval.Approvals {
 		if m := h.running(mission); m != nil {
 			return m.approvals
 		}

@@ -12,6 +12,7 @@ import (
 	"centurion/event"
 	"centurion/guard"
 	"centurion/provider/scripted"
+	"centurion/sandbox"
 	"centurion/store"
 )
 
@@ -298,7 +299,7 @@ func TestOpenAskAtRestart(t *testing.T) {
 				l := r.live(m.ID)
 				old := r.oneAsk(m.ID)
 				l.goAway(way)
-				if err := r.host.Answer(r.ctx, old.ID, "once"); centurion.KindOf(err) != centurion.KindNotFound && err == nil {
+				if err := r.host.Answer(r.ctx, old.ID, "once", sandbox.Peer{}); centurion.KindOf(err) != centurion.KindNotFound && err == nil {
 					t.Errorf("an ask of a dead host was answered: %v", err)
 				}
 				l = r.live(m.ID)

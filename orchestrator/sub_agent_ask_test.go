@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/provider/scripted"
+	"centurion/sandbox"
 	"centurion/store"
 )
 
@@ -152,7 +153,7 @@ func TestAbortWhileAsking(t *testing.T) {
 					has(t, r.part(m.Session, "sub_agent", 1).State.Output, "heard: the second")
 				}
 				for _, a := range open {
-					if err := r.host.Answer(r.ctx, a.ID, "late"); centurion.KindOf(err) != centurion.KindNotFound {
+					if err := r.host.Answer(r.ctx, a.ID, "late", sandbox.Peer{}); centurion.KindOf(err) != centurion.KindNotFound {
 						t.Errorf("a late answer: %v", err)
 					}
 				}
@@ -185,7 +186,7 @@ func TestAbortOwnQuestion(t *testing.T) {
 		}
 		l.cancel(centurion.ErrShutdown)
 		r.is(l.settled(), centurion.MissionPaused, "")
-		if err := r.host.Answer(r.ctx, ask.ID, "late"); centurion.KindOf(err) != centurion.KindNotFound {
+		if err := r.host.Answer(r.ctx, ask.ID, "late", sandbox.Peer{}); centurion.KindOf(err) != centurion.KindNotFound {
 			t.Errorf("a late answer: %v", err)
 		}
 	})

@@ -16,6 +16,7 @@ import (
 	"centurion/event/agent"
 	"centurion/guard"
 	"centurion/provider/scripted"
+	"centurion/sandbox"
 	"centurion/store"
 )
 
@@ -303,7 +304,7 @@ func TestTraceOfAnAsk(t *testing.T) {
 				t.Fatalf("%v, %v", open, err)
 			}
 			answered = time.Now()
-			if err := r.host.Answer(r.ctx, open[0].ID, "once"); err != nil {
+			if err := r.host.Answer(r.ctx, open[0].ID, "once", sandbox.Peer{}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -30,6 +30,8 @@ type Confinement struct {
 	Caches  []string // directories that they may fill; what they write is dropped with the workspace
 	Cache   string   // an existing directory for the caches of builds where Caches cannot be laid over; "" for none
 	Dir     string   // where temporary directories of workspaces are made
+
+	starting sync.Mutex // held while a helper starts
 }
 
 // Hidden returns what is hidden by default from the commands of a person with this home directory: keys, passwords, and sockets by which

@@ -43,7 +43,7 @@ func (k *kept) wait() int {
 }
 
 // startKeeper starts a helper for a policy. env is the helper's own environment.
-func startKeeper(p confine.Policy, env []string) (*keeper, error) {
+func startKeeper(p confine.Policy, env []string, starting *sync.Mutex) (*keeper, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("make socket: %w", err)
@@ -62,7 +62,10 @@ func startKeeper(p confine.Policy, env []string) (*keeper, error) {
 	var said strings.Builder
 	k.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: []string{os.Args[0], HelperCommand}, Env: append(env, "GOMAXPROCS=2"), Dir: "/",
 		ExtraFiles: []*os.File{theirs}, Stderr: &said, SysProcAttr: confine.HelperAttr()}
-	if err := k.cmd.Start(); err != nil {
+	starting.Lock()
+	err = startUnshielded(k.cmd)
+	starting.Unlock()
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start helper: %w", err), conn.Close())
 	}
 	_ = theirs.Close() // so that the end of the helper is seen

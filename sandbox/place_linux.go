@@ -29,7 +29,7 @@ func (c *confined) open(how *Confinement, p confine.Policy, env []string) (err e
 		}
 		return nil
 	}
-	k, err := startKeeper(p, env)
+	k, err := startKeeper(p, env, &how.starting)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.keeper = k

@@ -13,6 +13,7 @@ import (
 	"centurion"
 	"centurion/orchestrator/mail"
 	"centurion/orchestrator/retention"
+	"centurion/sandbox"
 	"centurion/takeover"
 )
 
@@ -22,8 +23,9 @@ const Prefix = "/centurion/v1"
 // maxBody limits a request body, in bytes.
 const maxBody = 1 << 20
 
-// Handler serves api to clients with the token. info is the answer to GET /centurion/v1.
-func Handler(api API, token string, info Info) http.Handler {
+// Handler serves api to clients with the token, but not to a process that [WithPeer] refuses, which refused gets. info is the answer to
+// GET /centurion/v1.
+func Handler(api API, token string, info Info, refused func(sandbox.Peer)) http.Handler {
 	h := handler{api}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+Prefix, func(w http.ResponseWriter, _ *http.Request) { reply(w, info, nil) })
@@ -37,7 +39,7 @@ func Handler(api API, token string, info Info) http.Handler {
 	for path, do := range h.posts() {
 		mux.HandleFunc("POST "+Prefix+path, do)
 	}
-	return authorized(token, mux)
+	return authorized(token, refused, mux)
 }
 
 // gets are the read-only paths.
@@ -123,9 +125,29 @@ type Info struct {
 
 type handler struct{ api API }
 
-// authorized refuses requests without the token: a socket's permissions do not exclude commands that agents run as the same user.
-func authorized(token string, next http.Handler) http.Handler {
+type peerKey struct{}
+
+// WithPeer says which process a connection comes from, for the requests that it makes.
+func WithPeer(ctx context.Context, p sandbox.Peer) context.Context {
+	return context.WithValue(ctx, peerKey{}, p)
+}
+
+// peerOf is the process of a request; the zero Peer for a call within the hosting process.
+func peerOf(ctx context.Context) sandbox.Peer {
+	p, _ := ctx.Value(peerKey{}).(sandbox.Peer)
+	return p
+}
+
+// authorized refuses requests of processes that agents have started, and those without the token: a socket's permissions do not exclude
+// commands that agents run as the same user, and such a command can read the token where it is not confined.
+func authorized(token string, refused func(sandbox.Peer), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p := peerOf(r.Context()); p.Refused != "" {
+			refused(p)
+			reply(w, nil, &centurion.Error{Kind: centurion.KindPermission, Msg: "Centurion's host refuses this process: " + p.Refused,
+				Hint: "agents cannot control Centurion; run the command in a terminal of your own"})
+			return
+		}
 		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if token == "" || subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
 			reply(w, nil, &centurion.Error{Kind: centurion.KindAuth, Msg: "the token is missing or wrong"})

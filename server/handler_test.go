@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/sandbox"
 	"centurion/server"
 )
 
@@ -49,9 +50,28 @@ func TestToken(t *testing.T) {
 	}
 	// Without a token of its own a server lets nobody in.
 	rec := recorder{header: http.Header{}}
-	server.Handler(p.local, "", server.Info{}).ServeHTTP(&rec, mustRequest(t, http.MethodGet, "/missions", ""))
+	server.Handler(p.local, "", server.Info{}, nil).ServeHTTP(&rec, mustRequest(t, http.MethodGet, "/missions", ""))
 	if rec.status != http.StatusUnauthorized {
 		t.Errorf("a server without a token answers %d", rec.status)
+	}
+}
+
+// S5: a process that agents have started is refused, with the right token, too, and the host is told.
+func TestRefusedPeer(t *testing.T) {
+	p := newProject(t)
+	var told []sandbox.Peer
+	h := server.Handler(p.local, token, server.Info{}, func(p sandbox.Peer) { told = append(told, p) })
+	for _, peer := range []sandbox.Peer{{PID: 7, Refused: "an agent's"}, {PID: 8}} {
+		rec := recorder{header: http.Header{}, status: http.StatusOK}
+		req := mustRequest(t, http.MethodGet, "/missions", "")
+		req.Header.Set("Authorization", "Bearer "+token)
+		h.ServeHTTP(&rec, req.WithContext(server.WithPeer(t.Context(), peer)))
+		if want := map[bool]int{true: http.StatusOK, false: http.StatusForbidden}[peer.Refused == ""]; rec.status != want {
+			t.Errorf("%+v: %d, %s", peer, rec.status, rec.String())
+		}
+	}
+	if len(told) != 1 || told[0].PID != 7 {
+		t.Errorf("told: %+v", told)
 	}
 }
 
@@ -120,7 +140,7 @@ func (f failing) Missions(context.Context) ([]server.Mission, error) { return ni
 func TestStatuses(t *testing.T) {
 	for kind, want := range map[centurion.Kind]int{centurion.KindUsage: 400, centurion.KindAuth: 401, centurion.KindPermission: 403,
 		centurion.KindNotFound: 404, centurion.KindConflict: 409, centurion.KindInternal: 500, centurion.KindState: 500} {
-		h := server.Handler(failing{err: &centurion.Error{Kind: kind, Msg: "m"}}, token, server.Info{})
+		h := server.Handler(failing{err: &centurion.Error{Kind: kind, Msg: "m"}}, token, server.Info{}, nil)
 		req := mustRequest(t, http.MethodGet, "/missions", "")
 		req.Header.Set("Authorization", "Bearer "+token)
 		rec := recorder{header: http.Header{}}
@@ -134,7 +154,7 @@ func TestStatuses(t *testing.T) {
 // Bodies have a limit and a form.
 func TestBodies(t *testing.T) {
 	p := newProject(t)
-	h := server.Handler(p.local, token, server.Info{})
+	h := server.Handler(p.local, token, server.Info{}, nil)
 	for _, tt := range []struct {
 		at, body string
 		want     int

@@ -228,7 +228,7 @@ func (l *Local) Answer(ctx context.Context, ask, answer string) error {
 			full = a.ID
 		}
 	}
-	return l.Host.Answer(ctx, full, answer)
+	return l.Host.Answer(ctx, full, answer, peerOf(ctx))
 }
 
 // Cancel ends a mission or a task.

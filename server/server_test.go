@@ -101,7 +101,7 @@ func listen(t testing.TB, api server.API) (path string, end func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := &http.Server{Handler: server.Handler(api, token, server.Info{PID: 42, Version: "v", Directory: "/d"})}
+	srv := &http.Server{Handler: server.Handler(api, token, server.Info{PID: 42, Version: "v", Directory: "/d"}, nil)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

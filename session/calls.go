@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -132,6 +133,12 @@ func (s *Session) runCall(ctx context.Context, p *centurion.Part, in json.RawMes
 	call := s.cfg.Call
 	call.ID, call.Message, call.Session = p.CallID, p.MessageID, s.rec.ID
 	call.Progress, call.Begun = func(line string) { s.publish(p, "progress", line) }, begun
+	var decided []tools.Decision
+	call.Decided = func(d tools.Decision) {
+		if !slices.Contains(decided, d) { // a page may redirect many times
+			decided = append(decided, d)
+		}
+	}
 	var r tools.Result
 	err := guard.Call("tool "+p.Tool, func() (err error) {
 		r, err = t.Run(ctx, &call, in)
@@ -146,13 +153,26 @@ func (s *Session) runCall(ctx context.Context, p *centurion.Part, in json.RawMes
 			text = stopped
 		}
 		fail(p, text)
-		p.State.Metadata = r.Metadata // the tool's data for clients, also of a failed call
+		p.State.Metadata = withDecisions(r.Metadata, decided) // also of a failed call
 		return r
 	}
-	p.State.Status, p.State.Output, p.State.Title, p.State.Metadata = centurion.ToolCompleted, centurion.Clip(s.cfg.Call.Keys.Text(r.Output), maxResult), r.Title, r.Metadata
+	p.State.Status, p.State.Output, p.State.Title, p.State.Metadata = centurion.ToolCompleted, centurion.Clip(s.cfg.Call.Keys.Text(r.Output), maxResult), r.Title, withDecisions(r.Metadata, decided)
 	attach(p, r.Attachments)
 	p.State.Time.End = time.Now().UnixMilli()
 	return r
+}
+
+// withDecisions returns a tool's data for clients, with the decisions of the gate.
+func withDecisions(data map[string]any, decided []tools.Decision) map[string]any {
+	if len(decided) == 0 {
+		return data
+	}
+	out := maps.Clone(data)
+	if out == nil {
+		out = map[string]any{}
+	}
+	out["permission"] = decided
+	return out
 }
 
 // modelError is the text of an error for the model: the problem and the remedy.

@@ -70,7 +70,9 @@ type Ask struct {
 	Deadline   centurion.Time `json:"deadline,omitzero"`
 	Answered   centurion.Time `json:"answered,omitzero"` // zero while open
 	Answer     string         `json:"answer,omitempty"`  // once, always, reject, or a text
-	By         string         `json:"by,omitempty"`      // person, always (answer to another ask), policy, timeout, abort or shutdown
+	By         string         `json:"by,omitempty"`      // person, program, always (answer to another ask), policy, timeout, abort or shutdown
+	PID        int            `json:"pid,omitempty"`     // the process that answered through the socket, as the system names it; 0 if unknown
+	Command    string         `json:"command,omitempty"` // its command line, up to 200 bytes
 
 	Agent   string `json:"agent,omitempty"`   // the asking agent
 	Address string `json:"address,omitempty"` // its address in the mission

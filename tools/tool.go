@@ -76,6 +76,7 @@ type Call struct {
 	Keys      *redact.Keys      // that are shown as placeholders; nil shows all texts as they are
 	Mark      string            // passed to programs started by a tool as [centurion.HostVariable]; empty outside of a host
 	Gate      Gate              // asks for permission
+	Decided   func(Decision)    // records what the gate decided about this call; may be nil
 	Network   bool              // set by the gate: a person has allowed this very script, so that it may use the network
 	Web       *web.Client       // nil where there is no network
 	Delegator Delegator         // nil for roles that cannot delegate
@@ -92,6 +93,16 @@ type Call struct {
 	Media centurion.Media // the file types that the model accepts
 
 	Await time.Duration // how long the Delegator waits for a synchronous task; 0 means 5 minutes
+}
+
+// Decision is what a [Gate] decided about one access of a call, for the journal.
+type Decision struct {
+	Permission string `json:"permission"`
+	Action     string `json:"action"`           // of the rules: allow, deny or ask
+	Rule       string `json:"rule,omitempty"`   // that decided; empty if none did
+	Level      string `json:"level,omitempty"`  // of the rule: a file, or the built-in defaults
+	Answer     string `json:"answer,omitempty"` // to an ask: once, always, reject, or a text
+	By         string `json:"by,omitempty"`     // who gave it: person, program, always, policy or timeout
 }
 
 // Gate decides about permissions. Ask returns nil if the call may proceed, otherwise an error of centurion.KindPermission with the rule

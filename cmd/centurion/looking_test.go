@@ -71,7 +71,7 @@ func dyingHost(t *testing.T, p host.Place, socket string) *atomic.Int32 {
 		t.Fatal(err)
 	}
 	requests := new(atomic.Int32)
-	alive := server.Handler(&server.Local{}, p.Token, server.Info{PID: 4711, Version: Version})
+	alive := server.Handler(&server.Local{}, p.Token, server.Info{PID: 4711, Version: Version}, nil)
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if requests.Add(1) > 1 {
 			panic(http.ErrAbortHandler)

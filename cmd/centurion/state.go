@@ -82,7 +82,7 @@ func missionFindings(ctx context.Context, c *cli, dir string) []doctor.Finding {
 		return failed(err)
 	}
 	found := doctor.Finding{Name: name, Status: doctor.OK, Detail: fmt.Sprintf("%s in %s, whole", centurion.Count(len(all), "mission"), p.Database())}
-	if host, info := p.Connect(ctx); host != nil {
+	if host, info, _ := p.Connect(ctx); host != nil { // a refusal is an error of the list of missions
 		host.Close()
 		found.Detail += fmt.Sprintf("; process %d hosts them", info.PID)
 	}

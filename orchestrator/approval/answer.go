@@ -13,16 +13,18 @@ import (
 	"centurion/failpoint"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
+	"centurion/sandbox"
 	"centurion/store"
+	"centurion/text"
 )
 
 // AsksHint is part of the reason of a mission that is blocked on several questions.
 const AsksHint = state.AsksHint
 
-// Answer answers an open ask: once, always or reject for a permission, run or quit for a plan, a text for a question. running returns
-// the approvals of a running mission, otherwise nil: then only questions can be answered, and a resume uses the answer. The error has
-// centurion.KindNotFound if no open ask has that id.
-func Answer(ctx context.Context, st *store.Store, id, answer string, running func(mission string) *Approvals) error {
+// Answer answers an open ask: once, always or reject for a permission, run or quit for a plan, a text for a question. from is the process
+// that answers, which is recorded. running returns the approvals of a running mission, otherwise nil: then only questions can be answered,
+// and a resume uses the answer. The error has centurion.KindNotFound if no open ask has that id.
+func Answer(ctx context.Context, st *store.Store, id, answer string, from sandbox.Peer, running func(mission string) *Approvals) error {
 	open, err := st.Asks(ctx, "", true)
 	if err != nil {
 		return err
@@ -32,6 +34,7 @@ func Answer(ctx context.Context, st *store.Store, id, answer string, running fun
 		return notOpen(ctx, st, id)
 	}
 	ask := open[i]
+	ask.By, ask.PID, ask.Command = text.If(from.Person(), state.ByPerson, state.ByProgram), from.PID, from.Command
 	m := running(ask.Mission)
 	if ask.Type == store.AskQuestion {
 		if answer = Chosen(ask.Options, answer); answer == "" {
@@ -46,7 +49,7 @@ func Answer(ctx context.Context, st *store.Store, id, answer string, running fun
 				if err != nil {
 					return err
 				}
-				return state.PutReply(tx, now, answer)
+				return state.PutReply(tx, ask, answer)
 			})
 		}
 	}
@@ -57,7 +60,7 @@ func Answer(ctx context.Context, st *store.Store, id, answer string, running fun
 	return m.answer(ctx, ask, answer)
 }
 
-// answer stores a person's answer and wakes its waiter. A rejected plan ends the mission's work.
+// answer stores an answer and wakes its waiter. A rejected plan ends the mission's work.
 func (m *Approvals) answer(ctx context.Context, ask store.Ask, answer string) error {
 	accepted := ask.Type == store.AskPlan && slices.Contains(planAccepted, answer)
 	var p plan.View
@@ -83,7 +86,7 @@ func (m *Approvals) answer(ctx context.Context, ask store.Ask, answer string) er
 		return err
 	}
 	failpoint.Hit(failpoint.AskAnswered)
-	ask.Answer, ask.By = answer, "person"
+	ask.Answer = answer
 	m.mu.Lock()
 	m.always.add(ask)
 	done := m.waiters[ask.ID]

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/orchestrator/state"
+	"centurion/sandbox"
 	"centurion/store"
 )
 
@@ -48,7 +50,7 @@ func TestAnswerWithoutAHost(t *testing.T) {
 		{"per_1", "once", centurion.KindConflict, ""},
 		{"que_9", "red", centurion.KindNotFound, ""},
 	} {
-		err := Answer(t.Context(), st, test.ask, test.answer, func(string) *Approvals { return nil })
+		err := Answer(t.Context(), st, test.ask, test.answer, sandbox.Peer{PID: 7, Command: "node x.js"}, func(string) *Approvals { return nil })
 		if centurion.KindOf(err) != test.kind {
 			t.Errorf("%s to %s: %v", test.answer, test.ask, err)
 		}
@@ -57,9 +59,23 @@ func TestAnswerWithoutAHost(t *testing.T) {
 			if a.ID == test.ask && (a.Answer != test.stands || a.Answered.IsZero() != (test.stands == "")) {
 				t.Errorf("%s stands as %q", a.ID, a.Answer)
 			}
+			if a.Answer != "" && (a.By != state.ByProgram || a.PID != 7 || a.Command != "node x.js") {
+				t.Errorf("answered by %s, process %d, %q", a.By, a.PID, a.Command)
+			}
 		}
 		if err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// A program that is not known to act for a person answers once at most.
+func TestAlwaysIsAPersons(t *testing.T) {
+	for by, want := range map[string]int{state.ByPerson: 1, state.ByProgram: 0, state.ByPolicy: 0} {
+		var g grants
+		g.add(store.Ask{Type: store.AskPermission, Call: "c", Permission: "bash", Always: []string{"rm *"}, Answer: "always", By: by})
+		if g.size() != want {
+			t.Errorf("%s: %+v", by, g)
 		}
 	}
 }

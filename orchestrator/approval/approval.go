@@ -26,7 +26,7 @@ type Config struct {
 	Home      string                                // the person's home directory, for rules with ~
 	Workspace *workspace.Workspace                  // the project's directory
 	Confined  bool                                  // commands are confined fully, so that those in the project need no approval
-	Timeout   time.Duration                         // how long a question waits for a person; 0: forever
+	Timeout   time.Duration                         // how long an ask waits for a person; 0: forever
 	// Price returns the price of a model, nil if unknown.
 	Price func(model string) *centurion.Price
 	// Resting reports whether the conversation of a task ("" for the mission's own) waits for nothing but that many answers and the ends
@@ -58,10 +58,10 @@ type grants struct {
 }
 
 // add records what an answer allows from then on. An acceptance command is granted as a whole, as it was shown: rules look at each
-// simple command, so none would match the line "a && b".
+// simple command, so none would match the line "a && b". From a program that is not known to act for a person, "always" means once.
 func (g *grants) add(a store.Ask) {
 	switch {
-	case a.Type != store.AskPermission || a.Answer != "always" || a.By != "person":
+	case a.Type != store.AskPermission || a.Answer != "always" || a.By != state.ByPerson:
 	case a.Call == "" && a.Permission == "bash":
 		g.commands = append(g.commands, a.Always...)
 	default:

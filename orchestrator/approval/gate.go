@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"centurion"
 	"centurion/failpoint"
 	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/store"
+	"centurion/text"
 	"centurion/tools"
 	"centurion/workspace"
 )
@@ -44,6 +46,12 @@ func (d Desk) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 		}
 	}
 	decided := d.decide(d.Agent, a, call.Workspace)
+	told := tools.Decision{Permission: a.Permission, Action: string(decided.Action), Rule: text.When(decided.Level != "", decided.Rule.String()), Level: decided.Level}
+	defer func() {
+		if call.Decided != nil {
+			call.Decided(told)
+		}
+	}()
 	switch decided.Action {
 	case permission.Allow:
 		call.Network = decided.Level != permission.DefaultLevel
@@ -61,10 +69,14 @@ func (d Desk) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 	call.Network = rec.Options.Ask != "deny"
 	switch rec.Options.Ask {
 	case "allow":
+		told.Answer, told.By = "once", state.ByPolicy
 		return nil
 	case "ask":
-		return d.permitted(ctx, ask, a, call.Workspace)
+		ask, err := d.permitted(ctx, ask, a, call.Workspace)
+		told.Answer, told.By = ask.Answer, ask.By
+		return err
 	}
+	told.Answer, told.By = "reject", state.ByPolicy
 	if err := d.Refuse(ctx, ask); err != nil {
 		return err
 	}
@@ -102,27 +114,36 @@ func (d Desk) stashes(call *tools.Call, a tools.Access) error {
 		Hint: "put changes aside in a patch file: git diff > aside.patch && git checkout -- . (new files stay), later git apply aside.patch && rm aside.patch"}
 }
 
-// permitted asks a person and waits for the answer.
-func (d Desk) permitted(ctx context.Context, ask store.Ask, a tools.Access, ws *workspace.Workspace) error {
+// permitted asks a person and waits for the answer. It returns the answered ask.
+func (d Desk) permitted(ctx context.Context, ask store.Ask, a tools.Access, ws *workspace.Workspace) (store.Ask, error) {
 	err := d.Rest(ctx, "permission: "+centurion.Clip(ask.Title, 80), func() (err error) {
 		ask, err = d.Await(ctx, ask, func() bool { return d.decide(d.Agent, a, ws).Action == permission.Allow })
 		return err
 	})
 	switch {
 	case err != nil:
-		return err
+		return ask, err
 	case ask.Answer == "once" || ask.Answer == "always":
-		return nil
+		return ask, nil
+	case ask.By == state.ByTimeout:
+		return ask, refused(a, "no answer came in time (ask_timeout)")
 	case ask.Answer == "reject":
-		return refused(a, "a person refused it")
+		return ask, refused(a, "a person refused it")
 	}
-	return refused(a, "a person refused it: "+ask.Answer)
+	return ask, refused(a, "a person refused it: "+ask.Answer)
 }
 
 // Await stores and publishes a permission ask and waits until it is answered, or until allowed reports that an "always" to another ask
-// covers it. It returns the answered ask.
+// covers it; after the mission's timeout it is rejected. It returns the answered ask.
 func (m *Approvals) Await(ctx context.Context, ask store.Ask, allowed func() bool) (store.Ask, error) {
 	m.from(ctx, &ask)
+	var late <-chan time.Time
+	if m.cfg.Timeout > 0 {
+		ask.Deadline = centurion.Time{Time: ask.Created.Add(m.cfg.Timeout)}
+		t := time.NewTimer(m.cfg.Timeout)
+		defer t.Stop()
+		late = t.C
+	}
 	done, over := m.expect(ask.ID)
 	defer over()
 	if err := m.st.Store.Update(ctx, func(tx *store.Tx) error { return state.PutAsk(tx, ask) }); err != nil {
@@ -141,6 +162,8 @@ func (m *Approvals) Await(ctx context.Context, ask store.Ask, allowed func() boo
 		case <-done:
 			waits = false
 		case <-changed:
+		case <-late:
+			return m.settle(ctx, ask, "reject", state.ByTimeout)
 		case <-ctx.Done():
 			// The asking agent has ended. At the end of the mission all asks are closed together.
 			_, err := m.settle(context.WithoutCancel(ctx), ask, "reject", state.ByEnd)

@@ -287,7 +287,7 @@ func personLines(tx *store.Tx, b *strings.Builder, t centurion.Task) error {
 		}
 	}
 	for _, a := range asks {
-		if a.Type == store.AskQuestion && a.Task == t.ID && a.By == "person" && a.Answer != event.NobodyThere {
+		if a.Type == store.AskQuestion && a.Task == t.ID && state.FromPerson(a.By) && a.Answer != event.NobodyThere {
 			answered = append(answered, "The person was asked: "+inQuotes(a.Text)+" and answered: "+inQuotes(a.Answer))
 		}
 	}

@@ -272,7 +272,7 @@ func (w *Writer) answersTo(ctx context.Context) (map[string]string, error) {
 	for _, a := range asks {
 		switch {
 		case a.Type != store.AskQuestion || a.Task == "":
-		case a.By == "person":
+		case state.FromPerson(a.By):
 			out[a.Task] = "\"" + centurion.Clip(strings.Join(strings.Fields(a.Answer), " "), 300) + "\""
 		case a.Answered.IsZero():
 			delete(out, a.Task) // it has another one

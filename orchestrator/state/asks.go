@@ -10,8 +10,10 @@ import (
 	"centurion/store"
 )
 
-// Sources of an answer that did not come from a person.
+// Sources of an answer.
 const (
+	ByPerson  = "person"  // by the command line, or at a terminal
+	ByProgram = "program" // another program with the token, without a terminal: it may act for a person
 	ByTimeout = "timeout" // the deadline passed
 	ByAbort   = "abort"   // the asking agent was stopped
 )
@@ -20,9 +22,12 @@ const (
 // delivered as a message; if it is still open at a resume, approval.CloseQuestions closes it.
 const EndOfTurn = "end of turn"
 
-// PutReply stores a person's answer. If no call waits for it, the mission's own agent gets it as a message.
+// FromPerson reports whether an answer is a person's, or a program's that may act for one.
+func FromPerson(by string) bool { return by == ByPerson || by == ByProgram }
+
+// PutReply stores the answer of ask.By. If no call waits for it, the mission's own agent gets it as a message.
 func PutReply(tx *store.Tx, ask store.Ask, answer string) error {
-	if err := PutAnswer(tx, ask, answer, "person"); err != nil || ask.Call != EndOfTurn {
+	if err := PutAnswer(tx, ask, answer, ask.By); err != nil || ask.Call != EndOfTurn {
 		return err
 	}
 	return tx.PutDelivery(&store.Delivery{ID: centurion.NewID(centurion.PrefixDelivery), Mission: ask.Mission, Session: ask.Session, Wake: true,
@@ -112,7 +117,7 @@ func askFact(a store.Ask, t centurion.EventType) centurion.Event {
 	return centurion.Event{Type: t, Mission: a.Mission, Session: a.Session, Task: a.Task, Data: event.Data(event.AskData{ID: a.ID,
 		AskFrom: event.AskFrom{Agent: a.Agent, Address: a.Address, Line: a.Line}, QuestionShape: shape,
 		Type: a.Type, Message: a.Message, Call: a.Call, Permission: a.Permission, Patterns: a.Patterns, Always: a.Always, Title: a.Title, Text: a.Text,
-		Options: a.Options, CostLow: a.CostLow, CostHigh: a.CostHigh, Deadline: a.Deadline, Answer: a.Answer, By: a.By})}
+		Options: a.Options, CostLow: a.CostLow, CostHigh: a.CostHigh, Deadline: a.Deadline, Answer: a.Answer, By: a.By, PID: a.PID, Command: a.Command})}
 }
 
 // CloseAsks closes the open asks of a stopping mission; the agents ask again after a resume. Kept questions can be answered meanwhile;

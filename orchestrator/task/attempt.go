@@ -320,7 +320,7 @@ func (ts *Tasks) stuck(ctx context.Context, c *agent.Conversation, back *merge.R
 	if err != nil {
 		return "", err
 	}
-	if answer.By != "person" || answer.Text == event.NobodyThere {
+	if !state.FromPerson(answer.By) || answer.Text == event.NobodyThere {
 		return "", none
 	}
 	if err := ts.Plan.MarkItem(ctx, c.Task.Item, plan.MarkRunning); err != nil {

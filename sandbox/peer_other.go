@@ -1,0 +1,11 @@
+//go:build !linux && !darwin
+
+package sandbox
+
+import "net"
+
+// Shield does nothing here.
+func Shield() error { return nil }
+
+// Peer is unknown here.
+func (r *Runner) Peer(net.Conn) Peer { return Peer{} }
