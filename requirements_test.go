@@ -68,7 +68,7 @@ func partly() map[string]string {
 		"IKI-4":  "messages between agents come later; a person's messages and tasks' results are there",
 		"IKI-76": "`--orphan` comes with a person's own agents",
 		"IKI-86": "the limit of 20 comes with a person's own agents",
-		"S3":     "only with --sandbox, which is not the default yet, and on Linux; writing .git and the configuration is stopped with namespaces only",
+		"S3":     "on Linux only; writing .git and the configuration is stopped with namespaces only",
 		"S5":     "there is no port, so that no Host or Origin can be foreign: that comes with the OpenCode server (step 10). What an agent's own child could reach is closed by the sandbox (step 8)",
 		"S8":     "network and writes outside are closed by the sandbox (step 8)",
 	}

@@ -90,7 +90,7 @@ func ownDocs() map[string]struct {
 		"dirty":                  {"include", true, "whether a mission starts from your uncommitted work too"},
 		"level":                  {"the Commander's assessment", true, "how big the mission is"},
 		"profile":                {"mission", true, "four agents with a plan and proof, or one assistant; `solo` is not in this version"},
-		"sandbox":                {"off", true, "how commands are confined on Linux: `auto` takes the best way of this machine, `require` refuses less than namespaces"},
+		"sandbox":                {"auto", true, "how commands are confined on Linux: `auto` takes the best way of this machine, `require` refuses less than namespaces, `off` confines nothing"},
 		"merge":                  {"false", true, "merge finished work without asking"},
 		"detach":                 {"false", true, "run missions in the background"},
 		"require_proof":          {"false", true, "an end without evidence is exit code 4"},

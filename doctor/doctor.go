@@ -277,7 +277,7 @@ func (d *doctor) sandbox(ctx context.Context) []Finding {
 	force := text.If(len(d.InForce) > 0, "in force: "+strings.Join(d.InForce, ", "), "nothing confines a command yet: it can do what you can")
 	return []Finding{
 		{"sandbox", Warn, force, "leave permission asks on, or run in a container"},
-		{Name: "sandbox", Status: OK, Detail: "this system offers: " + strings.Join(abilities(ctx), ", ") + " (used with --sandbox auto or require)"},
+		{Name: "sandbox", Status: OK, Detail: "this system offers: " + strings.Join(abilities(ctx), ", ") + " (used unless --sandbox is off)"},
 	}
 }
 

@@ -424,7 +424,7 @@ func TestKeyFileOfOthers(t *testing.T) {
 func TestSandboxTellsTheTruth(t *testing.T) {
 	o := world(t, nil, nil)
 	s := find(t, Run(t.Context(), o), "sandbox")
-	if s[0].Status != Warn || !strings.Contains(s[0].Detail, "nothing confines") || !strings.Contains(s[1].Detail, "--sandbox auto") {
+	if s[0].Status != Warn || !strings.Contains(s[0].Detail, "nothing confines") || !strings.Contains(s[1].Detail, "unless --sandbox is off") {
 		t.Errorf("%+v", s)
 	}
 	if runtime.GOOS == "linux" && (!strings.Contains(s[1].Detail, "Landlock") || !strings.Contains(s[1].Detail, "namespaces") ||

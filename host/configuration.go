@@ -134,10 +134,11 @@ func beyondSilence(own, usual time.Duration, o *config.Own) time.Duration {
 	return own
 }
 
-// newRunner returns the command runner of a host, confined as well as this machine allows if the person wants that.
+// newRunner returns the command runner of a host, confined as well as this machine allows unless the person has
+// turned that off.
 func (h *Host) newRunner(cfg *config.Config, home string) (*sandbox.Runner, error) {
 	r := &sandbox.Runner{Mark: h.Place.Mark(), Slots: cfg.Own.MaxCommands}
-	if cfg.Own.Sandbox == "" || cfg.Own.Sandbox == "off" {
+	if cfg.Own.Sandbox == "off" {
 		return r, nil
 	}
 	way, why := sandbox.Best()
@@ -151,6 +152,9 @@ func (h *Host) newRunner(cfg *config.Config, home string) (*sandbox.Runner, erro
 	dir, cache := filepath.Join(h.State, "sandbox"), filepath.Join(h.State, "cache")
 	if err := errors.Join(sandbox.RemovePlaces(dir), os.MkdirAll(cache, 0o700)); err != nil { // of a host that died
 		return nil, StateError(dir, err)
+	}
+	if way == confine.Full {
+		sandbox.MakeCaches(home)
 	}
 	r.Confine = &sandbox.Confinement{Way: way, Read: []string{h.Dir}, Hide: append(sandbox.Hidden(home), filepath.Dir(filepath.Dir(h.State))),
 		Protect: []string{".git", ".opencode"}, Caches: sandbox.Caches(home, os.Getenv), Cache: cache, Dir: dir}

@@ -12,6 +12,8 @@ import (
 	"centurion/config"
 	"centurion/orchestrator"
 	"centurion/recovery"
+	"centurion/sandbox"
+	"centurion/sandbox/confine"
 	"centurion/session"
 )
 
@@ -62,7 +64,12 @@ func TestLimitsReachTheOrchestrator(t *testing.T) {
 		}
 	}
 	h := &Host{Place: Place{Dir: t.TempDir(), State: filepath.Join(t.TempDir(), "projects", "p")}}
-	if r, err := h.newRunner(load(`{"max_commands": 7}`), ""); err != nil || r.Slots != 7 || r.Mark != h.Mark() || r.Confine != nil {
+	if r, err := h.newRunner(load(`{"max_commands": 7, "sandbox": "off"}`), ""); err != nil || r.Slots != 7 || r.Mark != h.Mark() || r.Confine != nil {
 		t.Errorf("max_commands: %+v, %v", r, err)
+	}
+	// Commands are confined as well as the machine allows, unless the person wants something else.
+	way, _ := sandbox.Best()
+	if r, err := h.newRunner(load(`{}`), ""); err != nil || (r.Confine != nil) != (way != confine.None) || r.Confine != nil && r.Confine.Way != way {
+		t.Errorf("by default: %+v, %v, want %s", r, err, way)
 	}
 }

@@ -17,9 +17,17 @@ import (
 	"centurion/config"
 	"centurion/guard"
 	"centurion/provider/scripted"
+	"centurion/sandbox"
 	"centurion/store"
 	"centurion/workspace"
 )
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == sandbox.HelperCommand {
+		os.Exit(sandbox.Helper())
+	}
+	os.Exit(m.Run())
+}
 
 // project is a project with a configuration and a model that answers "done", or stalls until the test ends.
 type project struct {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -63,6 +64,17 @@ func Caches(home string, env func(string) string) (caches []string) {
 		}
 	}
 	return caches
+}
+
+// MakeCaches makes the usual cache directories that are missing below home, for the programs on this machine: a layer needs a directory
+// to lie over. What cannot be made stays missing.
+func MakeCaches(home string) {
+	for _, c := range []struct{ program, dir string }{{"sh", ".cache"}, {"go", "go/pkg"}, {"npm", ".npm"}, {"cargo", ".cargo"}, {"mvn", ".m2"},
+		{"gradle", ".gradle"}, {"dotnet", ".nuget"}, {"bun", ".bun"}, {"deno", ".deno"}, {"yarn", ".yarn"}, {"pnpm", ".local/share/pnpm"}} {
+		if _, err := exec.LookPath(c.program); err == nil && home != "" {
+			_ = os.MkdirAll(filepath.Join(home, c.dir), 0o755)
+		}
+	}
 }
 
 // TempDirs are the shared directories for temporary files. A workspace has them for itself where they can be emptied.

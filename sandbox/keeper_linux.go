@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -70,7 +71,8 @@ func startKeeper(p confine.Policy, env []string, starting *sync.Mutex) (*keeper,
 	}
 	_ = theirs.Close() // so that the end of the helper is seen
 	if err := k.greet(p); err != nil {
-		err = errors.Join(err, k.conn.Close(), k.cmd.Wait())
+		err = errors.Join(err, k.conn.Close(), k.cmd.Process.Kill())
+		_ = k.cmd.Wait() // its exit says no more
 		if said.Len() > 0 {
 			err = fmt.Errorf("%s (%w)", strings.TrimSpace(said.String()), err)
 		}
@@ -90,8 +92,13 @@ func passCredentials(conn *net.UnixConn) error {
 	return errors.Join(err, serr)
 }
 
+// greetTime is how long a helper may take to confine itself, which normally takes milliseconds.
+const greetTime = 20 * time.Second
+
 // greet sends the policy and waits until the helper has confined itself.
 func (k *keeper) greet(p confine.Policy) error {
+	_ = k.conn.SetDeadline(time.Now().Add(greetTime))
+	defer func() { _ = k.conn.SetDeadline(time.Time{}) }()
 	b, err := json.Marshal(toHelper{Policy: &p})
 	if err == nil {
 		_, err = k.conn.Write(b)

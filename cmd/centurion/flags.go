@@ -54,7 +54,7 @@ func (f *runFlags) bind(cmd *cobra.Command) {
 	fl.StringVar(&f.dirty, "dirty", "", "uncommitted work: include or ignore (default include)")
 	fl.IntVar(&f.level, "level", 0, "1, 2 or 3 (default: the Commander decides)")
 	fl.StringVar(&f.profile, "profile", "", "mission, or assistant for one agent (default mission)")
-	fl.StringVar(&f.sandbox, "sandbox", "", "how commands are confined: auto takes the best way of this machine, require refuses less than namespaces, off (default off)")
+	fl.StringVar(&f.sandbox, "sandbox", "", "how commands are confined: auto, require to refuse less than namespaces, or off (default auto)")
 	fl.BoolVar(&f.detach, "detach", false, "run in a background host and print the mission's id")
 	for flag, values := range map[string][]cobra.Completion{"format": {"text", "json"}, "ask": {"ask", "deny", "allow"}, "level": {"1", "2", "3"},
 		"profile": {agents.ProfileMission, agents.ProfileAssistant}, "isolation": {"auto", "shared", "worktree"}, "dirty": {"include", "ignore"}, "sandbox": {"auto", "require", "off"}} {
@@ -72,7 +72,7 @@ func (f *runFlags) settle(own config.Own) error {
 	f.ask = cmp.Or(f.ask, own.Ask)
 	f.dirty = cmp.Or(f.dirty, own.Dirty, "include")
 	f.profile = cmp.Or(f.profile, own.Profile, "mission")
-	f.sandbox = cmp.Or(f.sandbox, own.Sandbox, "off")
+	f.sandbox = cmp.Or(f.sandbox, own.Sandbox, "auto")
 	f.agent = cmp.Or(f.agent, own.Agent)
 	f.maxWorkers = cmp.Or(f.maxWorkers, own.MaxWorkers)
 	f.maxPerAgent = cmp.Or(f.maxPerAgent, own.MaxPerAgent)

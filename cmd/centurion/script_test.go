@@ -25,9 +25,13 @@ import (
 
 	"centurion/guard"
 	"centurion/provider/scripted"
+	"centurion/sandbox"
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == sandbox.HelperCommand { // of a host in a test's own process
+		os.Exit(sandbox.Helper())
+	}
 	testscript.Main(m, map[string]func(){"centurion": main, "frontend": frontend})
 }
 
