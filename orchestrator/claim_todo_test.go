@@ -1,8 +1,10 @@
 package orchestrator
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"centurion"
@@ -163,6 +165,12 @@ func TestAdoptedVerifyNeedsAPerson(t *testing.T) {
 				r.is(m, centurion.MissionBlocked, "T1 One")
 				has(t, r.task(m.ID, "T1").Error.Message, "`cat a.txt` may not run", "came with the project and is not trusted", test.why)
 				has(t, r.read(todoMD), "[!] T1")
+				test.trust = r.read(todoMD)
+				if err := r.host.Control.Raise(r.ctx, m.ID, test.opts); err != nil {
+					t.Error(err)
+				}
+				rec, err := r.store.Mission(r.ctx, m.ID)
+				equal(t, fmt.Sprintf("trusted before a resume, %v", err), strings.Join(rec.Approved, "; "), "cat a.txt")
 			})
 		})
 	}

@@ -25,6 +25,9 @@ func (r *Runner) Peer(c net.Conn) Peer {
 	return p
 }
 
+// Started reports whether this process is a command of a host with the mark, or descends from one, like [Runner.Peer].
+func (r *Runner) Started() bool { return r.started(os.Getppid()) }
+
 // started reports whether a process or one of its ancestors is a command of this host or has its mark.
 func (r *Runner) started(pid int) bool {
 	r.mu.Lock()

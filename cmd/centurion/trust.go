@@ -11,6 +11,7 @@ import (
 	"centurion/agents"
 	"centurion/cli/print"
 	"centurion/host"
+	"centurion/sandbox"
 	"centurion/server"
 	"centurion/trust"
 	"centurion/workspace"
@@ -35,14 +36,14 @@ func trustCommand(c *cli) *cobra.Command {
 			if err := checkFormat(f.format); err != nil {
 				return err
 			}
-			if c.getenv(centurion.HostVariable) != "" {
-				return &centurion.Error{Kind: centurion.KindPermission, Msg: "an agent's command cannot trust a project", Hint: "run it in a terminal of your own: " + trust.Command}
-			}
 			p, ws, err := c.locate(f.dir)
 			if err != nil {
 				return err
 			}
 			defer ws.Close()
+			if c.getenv(centurion.HostVariable) != "" || (&sandbox.Runner{Mark: p.Mark()}).Started() {
+				return &centurion.Error{Kind: centurion.KindPermission, Msg: "an agent's command cannot trust a project", Hint: "run it in a terminal of your own: " + trust.Command}
+			}
 			if revoke {
 				return c.revokeTrust(p, f.format)
 			}
