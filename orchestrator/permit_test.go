@@ -59,6 +59,40 @@ func TestPermissionOfHostedTools(t *testing.T) {
 	}
 }
 
+// Issue "Trust" 9: a child's rules are its parent's, narrowed by its own. What only the defaults ask about, its own may allow.
+func TestChildrenAreNarrowed(t *testing.T) {
+	on := func(a permission.Action) permission.Level {
+		return permission.Level{Name: "opencode.json", Rules: []permission.Rule{{Permission: "bash", Pattern: "rm *", Action: a}}}
+	}
+	all, defaults := rules(permission.Allow)[0], permission.Level{Name: permission.DefaultLevel, Rules: permission.Defaults(false)}
+	for name, test := range map[string]struct {
+		commander, worker []permission.Level
+		refused           string
+	}{
+		"denied above":           {[]permission.Level{all, on(permission.Deny)}, []permission.Level{all}, "for the commander, which handed this work on"},
+		"asked above":            {[]permission.Level{all, on(permission.Ask)}, []permission.Level{all}, "for the commander, which handed this work on"},
+		"denied below":           {[]permission.Level{all}, []permission.Level{all, on(permission.Deny)}, "opencode.json"},
+		"asked above by default": {[]permission.Level{defaults}, []permission.Level{defaults, on(permission.Allow)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, map[string]script{
+				"commander": steps(do(work("", "x")), say("I wait")), "worker": steps(do(call("bash", args{"command": "rm x", "description": "x"})), say("done")),
+			}, func(r *rig) {
+				r.cfg.Rules = func(agent string) []permission.Level {
+					if agent == "worker" {
+						return test.worker
+					}
+					return test.commander
+				}
+				r.restart()
+				got := strings.Join(r.results(r.mission(centurion.MissionOptions{Ask: "deny"}).ID, "bash"), "; ")
+				equal(t, "refused: "+got, strings.Contains(got, "not allowed: "), test.refused != "")
+				has(t, got, test.refused)
+			})
+		})
+	}
+}
+
 // A person who is asked whether work may be handed on sees to whom, and "always" holds for that agent.
 func TestTaskAsksAPerson(t *testing.T) {
 	bubble(t, map[string]script{"commander": steps(do(work("", "one")), do(work("", "two")), say("I wait"))}, func(r *rig) {

@@ -98,8 +98,8 @@ func (d Decision) told() Decision {
 	return d
 }
 
-// stricter returns the stricter of two decisions, d if they are equally strict.
-func (d Decision) stricter(e Decision) Decision {
+// Stricter returns the stricter of two decisions, d if they are equally strict.
+func (d Decision) Stricter(e Decision) Decision {
 	if e.Action.rank() > d.Action.rank() {
 		return e
 	}
@@ -294,7 +294,7 @@ func Decide(levels []Level, permission string, patterns []string) Decision {
 	}
 	d := decideOne(levels, permission, patterns[0])
 	for _, p := range patterns[1:] {
-		d = d.stricter(decideOne(levels, permission, p))
+		d = d.Stricter(decideOne(levels, permission, p))
 	}
 	return d.told()
 }

@@ -138,7 +138,7 @@ func (p Place) Decide(levels []Level, script string, confined bool) Decision {
 		if d == (Decision{}) {
 			d = e
 		}
-		d = d.stricter(e)
+		d = d.Stricter(e)
 	}
 	for _, u := range a.units {
 		if !u.guessed {

@@ -40,6 +40,7 @@ type Conversation struct {
 	Live    Live // its state as seen from outside
 	isolation.Seat
 	cfg      session.Config
+	above    []string // the agents of the sessions above, nearest first
 	around   Around
 	failures failures
 	children children
@@ -227,7 +228,7 @@ func (c *Conversation) Enter() error {
 
 // Desk returns the desk for the conversation's asks.
 func (c *Conversation) Desk() approval.Desk {
-	return approval.Desk{Approvals: c.m.approvals, Caller: approval.Caller{Agent: c.Agent.Name, Current: c.Current, Rest: c.rest}}
+	return approval.Desk{Approvals: c.m.approvals, Caller: approval.Caller{Agent: c.Agent.Name, Above: c.above, Current: c.Current, Rest: c.rest}}
 }
 
 // rest waits for a person. Meanwhile the slot is released, and checks that wait for writers do not wait for this call.

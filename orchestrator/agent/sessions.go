@@ -96,6 +96,13 @@ func (m *Sessions) New(ctx context.Context, rec centurion.Session, agent agents.
 	if c.Seat, err = m.iso.Seat(ctx, rec.ID, c.taskID()); err != nil {
 		return nil, err
 	}
+	for id := rec.ParentID; id != ""; {
+		up, err := m.st.Store.Session(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		c.above, id = append(c.above, up.Agent), up.ParentID
+	}
 	h := host{c}
 	c.cfg = m.cfg.Session
 	c.cfg.Store, c.cfg.Host, c.cfg.Fence = m.st.Store, h, func(*store.Tx) error { return c.Current() }

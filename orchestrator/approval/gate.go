@@ -21,6 +21,7 @@ import (
 // Caller is the asking conversation.
 type Caller struct {
 	Agent   string
+	Above   []string     // the agents of the conversations above, nearest first
 	Current func() error // refuses a superseded attempt
 	// Rest calls wait and returns its error. Meanwhile the conversation releases shared resources and its clocks stop. why is published
 	// as its task's reason.
@@ -45,7 +46,7 @@ func (d Desk) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 			return err
 		}
 	}
-	decided := d.decide(d.Agent, a, call.Workspace)
+	decided := d.narrowed(a, call.Workspace)
 	told := tools.Decision{Permission: a.Permission, Action: string(decided.Action), Rule: text.When(decided.Level != "", decided.Rule.String()), Level: decided.Level}
 	defer func() {
 		if call.Decided != nil {
@@ -83,6 +84,19 @@ func (d Desk) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 	return refused(a, decided.Reason+"; there is no one to ask (--ask deny)")
 }
 
+// narrowed decides by the agent's rules and by those of the agents above: what one may not do, it cannot hand on either. What only the
+// default rules ask about, the agent's own rules may allow.
+func (d Desk) narrowed(a tools.Access, ws *workspace.Workspace) permission.Decision {
+	decided := d.decide(d.Agent, a, ws)
+	for _, agent := range d.Above {
+		if up := d.decide(agent, a, ws); up.Level != "" && up.Level != permission.DefaultLevel {
+			up.Reason += ", for the " + agent + ", which handed this work on"
+			decided = decided.Stricter(up)
+		}
+	}
+	return decided
+}
+
 // MayStart asks whether work may be delegated to an agent. The rules name the agent, as OpenCode's do for its tool task.
 func (d Desk) MayStart(ctx context.Context, call *tools.Call, agent, what string) error {
 	return d.Ask(ctx, call, tools.Access{Permission: "task", Patterns: []string{agent}, Always: []string{agent},
@@ -117,7 +131,7 @@ func (d Desk) stashes(call *tools.Call, a tools.Access) error {
 // permitted asks a person and waits for the answer. It returns the answered ask.
 func (d Desk) permitted(ctx context.Context, ask store.Ask, a tools.Access, ws *workspace.Workspace) (store.Ask, error) {
 	err := d.Rest(ctx, "permission: "+centurion.Clip(ask.Title, 80), func() (err error) {
-		ask, err = d.Await(ctx, ask, func() bool { return d.decide(d.Agent, a, ws).Action == permission.Allow })
+		ask, err = d.Await(ctx, ask, func() bool { return d.narrowed(a, ws).Action == permission.Allow })
 		return err
 	})
 	switch {
