@@ -114,6 +114,11 @@ func TestConfinementHolds(t *testing.T) {
 	for _, way := range ways {
 		t.Run(string(way), func(t *testing.T) {
 			s := newScene(t, way)
+			service, err := net.Listen("unix", filepath.Join(s.home, "a service"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer service.Close()
 			for _, test := range []struct {
 				script string
 				only   confine.Way
@@ -148,6 +153,7 @@ func TestConfinementHolds(t *testing.T) {
 				{script: `grep -q 'NoNewPrivs:[[:space:]]*1' /proc/self/status && exit 1 || exit 0`},
 				{script: `test "$(ls /proc/self/fd | wc -l)" -gt 4`}, // the fourth is that of ls
 				{script: `test -e /run/docker.sock -a ! -c /run/docker.sock`},
+				{script: `test -S "$HOME/a service"`, only: confine.Full},
 				{script: `echo x > /etc/planted`},
 				{script: `echo x > /usr/planted`},
 				{script: `ls /proc | grep -c '^[0-9]' | grep -q '[0-9][0-9]'`, only: confine.Full},

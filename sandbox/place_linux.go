@@ -4,6 +4,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"centurion"
@@ -29,6 +32,7 @@ func (c *confined) open(how *Confinement, p confine.Policy, env []string) (err e
 		}
 		return nil
 	}
+	p.Hide = append(p.Hide, services(p.Write)...)
 	k, err := startKeeper(p, env, &how.starting)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,3 +124,25 @@ func (c *confined) close() error {
 // SealDescriptors keeps the descriptors that this process inherited beside its three streams from its children. It is called at the
 // start of the program.
 func SealDescriptors() error { return confine.SealDescriptors() }
+
+// services lists the sockets in the file system at which programs outside the given directories listen: a command that may only read can
+// still connect to them, and they may do for it what it cannot do itself.
+func services(own []string) (paths []string) {
+	const listening = 0x10000 // __SO_ACCEPTCON, in the fourth column
+	b, _ := os.ReadFile("/proc/net/unix")
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line)
+		if len(f) < 8 || !strings.HasPrefix(f[7], "/") {
+			continue
+		}
+		_, path, _ := strings.Cut(line, f[6]+" ") // it may contain spaces
+		flags, err := strconv.ParseUint(f[3], 16, 64)
+		if path = strings.TrimSpace(path); err != nil || flags&listening == 0 && f[4] != "0002" { // datagrams need no listener
+			continue
+		}
+		if !slices.ContainsFunc(own, func(dir string) bool { return strings.HasPrefix(path, dir+"/") }) && !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}

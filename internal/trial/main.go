@@ -33,6 +33,13 @@ type options struct {
 
 // Main runs the trials chosen by the flags and returns the exit code: 1 unless all succeeded.
 func Main() int {
+	if len(os.Args) > 1 && os.Args[1] == attackTool {
+		if err := attack(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}
 	var o options
 	flag.Uint64Var(&o.seed, "seed", 0, "what is random follows from it (default: a random one, which is printed)")
 	flag.BoolVar(&o.quick, "quick", false, "five minutes in all (the default)")

@@ -22,6 +22,7 @@ func trials() []trial {
 		{"R8", "hostile streams", "a clear end of each, no panic, at most 64 MB more", r8, byItself},
 		{"R9", "a stream that stalls after its first piece", "idle timeout ± 1 s, then tried again", r9, waits},
 		{"R10", "commands that crash, hang or do not want to go", "gone within 2 s of their limit, nothing left, the next call works", r10, waits},
+		{"R11", "daemons of an agent's commands", "full: 0 left 200 ms after a good end, SIGTERM and kill -9", r11, waits},
 		{"R13", "output and files of 1 GB (quick: 200 MB)", "at most 32 MiB more, head and tail kept as text", r13, computes},
 		{"R15", "clocks that jump", "no early end, no stuck wait, no busy loop", r15, computes},
 		{"R16", "2 to 8 hosts on one project", "one owner, the others know it within 1 s", r16, byItself},
@@ -37,6 +38,7 @@ func trials() []trial {
 		{"O6", "desktop notices of missions of 50 workers", "1 to 3 a mission: done, failed, blocked, needs you", o6, waits},
 		{"O7", "missions that end without being done, by every known way", "0 complete with more evidence than is true", o7, computes | inMemory},
 		{"O8", "plans without files, whose workers change the same files in worktrees of their own", "none deadlocks or is blocked, 0 calls refused, 0 changes lost", o8, computes | inMemory},
+		{"S3", "attacks of a shell command, in every way of confinement", "full 0 get through, files at most its gaps, the project unchanged", s3, waits},
 		{"F1", "acknowledged transitions a second", "a figure", f1, byItself},
 	}
 }
