@@ -68,9 +68,9 @@ func partly() map[string]string {
 		"IKI-4":  "messages between agents come later; a person's messages and tasks' results are there",
 		"IKI-76": "`--orphan` comes with a person's own agents",
 		"IKI-86": "the limit of 20 comes with a person's own agents",
-		"S3":     "on Linux only; writing .git and the configuration is stopped with namespaces only",
-		"S5":     "there is no port, so that no Host or Origin can be foreign: that comes with the OpenCode server (step 10). What an agent's own child could reach is closed by the sandbox (step 8)",
-		"S8":     "network and writes outside are closed by the sandbox (step 8)",
+		"S3":     "on Linux only; what a way does not stop is listed by doctor, and tried by trial S3",
+		"S5":     "there is no port, so that no Host or Origin can be foreign: that comes with the OpenCode server (step 10). Trial S5 tries what an agent's own child can reach",
+		"S8":     "network and writes outside are tried by trial S3",
 	}
 }
 

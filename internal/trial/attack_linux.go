@@ -35,7 +35,9 @@ func attack(args []string) error {
 	case "abstract":
 		return talk("unix", "\x00"+target)
 	case "host":
-		return controlHost(target, args[2])
+		return controlHost(target, args[2], http.MethodGet, "missions", "")
+	case "approve":
+		return controlHost(target, args[2], http.MethodPost, "asks/"+args[3], `{"answer": "once"}`)
 	default:
 		return systemCall(kind, target)
 	}
@@ -59,9 +61,9 @@ func talk(network, address string) error {
 }
 
 // controlHost asks the host's own socket with the right token.
-func controlHost(socket, token string) error {
+func controlHost(socket, token, method, path, body string) error {
 	client := &http.Client{Timeout: attackLimit, Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", socket) }}}
-	req, err := http.NewRequest(http.MethodGet, "http://host/centurion/v1/missions", nil)
+	req, err := http.NewRequest(method, "http://host/centurion/v1/"+path, strings.NewReader(body))
 	if err != nil {
 		return err
 	}

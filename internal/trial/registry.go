@@ -39,6 +39,7 @@ func trials() []trial {
 		{"O7", "missions that end without being done, by every known way", "0 complete with more evidence than is true", o7, computes | inMemory},
 		{"O8", "plans without files, whose workers change the same files in worktrees of their own", "none deadlocks or is blocked, 0 calls refused, 0 changes lost", o8, computes | inMemory},
 		{"S3", "attacks of a shell command, in every way of confinement", "full 0 get through, files at most its gaps, the project unchanged", s3, waits},
+		{"S5", "agents approve their own ask, by the command line and the socket", "0 approved, a person's answer counts", s5, waits},
 		{"F1", "acknowledged transitions a second", "a figure", f1, byItself},
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/guard"
 	"centurion/provider/scripted"
 	"centurion/sandbox/confine"
 )
@@ -150,6 +151,8 @@ type wild struct {
 	t   *T
 	p   *project
 	env map[string]string
+
+	services guard.Group
 }
 
 func newWild(t *T) *wild {
@@ -175,16 +178,16 @@ func newWild(t *T) *wild {
 	t.Must(err)
 	t.Cleanup(func() { _ = pc.Close() })
 	w.env["UDP"] = fmt.Sprint(pc.LocalAddr().(*net.UDPAddr).Port)
-	go func() {
+	w.services.Go("repeat datagrams", func() error {
 		b := make([]byte, 100)
 		for {
 			n, from, err := pc.ReadFrom(b)
 			if err != nil {
-				return
+				return nil // it is closed
 			}
 			_, _ = pc.WriteTo(b[:n], from)
 		}
-	}()
+	})
 	return w
 }
 
@@ -196,11 +199,11 @@ func (w *wild) listen(variable, network, address string) {
 	if at, ok := l.Addr().(*net.TCPAddr); ok {
 		w.env[variable] = fmt.Sprint(at.Port)
 	}
-	go func() {
+	w.services.Go("repeat lines", func() error {
 		for {
 			c, err := l.Accept()
 			if errors.Is(err, net.ErrClosed) {
-				return
+				return nil
 			}
 			if err == nil {
 				line, _ := bufio.NewReader(c).ReadString('\n')
@@ -208,7 +211,7 @@ func (w *wild) listen(variable, network, address string) {
 				_ = c.Close()
 			}
 		}
-	}()
+	})
 }
 
 // put stores a script in the project and returns the command that runs it.
