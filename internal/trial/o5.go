@@ -16,7 +16,7 @@ const (
 	o5AtOnce  = time.Second     // from the ask to its answer
 	o5Control = 3 * time.Second // for which a waiting mission is watched: many times as long as the others take
 	o5Goal    = "Ask for permission."
-	// o5Rules leave shell commands open; an agent of the project itself asks for what others may do.
+	// o5Rules leave shell commands open; an agent of the person asks for what others may do.
 	o5Rules = `{"permission": {"bash": {"*": "ask"}}}`
 	o5Agent = "---\ndescription: asks before it writes\nmode: subagent\npermission: {edit: ask}\n---\nYou are the Careful. Do what you are told.\n"
 )
@@ -39,7 +39,7 @@ func o5(ctx context.Context, t *T) {
 		if ctx.Err() != nil {
 			return
 		}
-		p := t.Project(map[string]string{"opencode.json": o5Rules, ".opencode/agents/careful.md": o5Agent})
+		p := t.Project(map[string]string{"opencode.json": o5Rules, "../home/.config/opencode/agents/careful.md": o5Agent})
 		p.Serve(scripted.Config{Func: o5Answer, Pace: -1, Chunk: -1})
 		c := p.Start(append([]string{"run", "--format", "json", "--model", "custom/m", "--max-per-agent", fmt.Sprint(o5Workers)}, append(one.args, o5Goal)...)...)
 		if !one.ends {
