@@ -95,6 +95,8 @@ type Mission struct {
 	Started   Time           `json:"started"`
 	Updated   Time           `json:"updated"`
 
+	Confinement *Confinement `json:"confinement,omitempty"` // of its commands in its newest run; nil in records of older versions
+
 	Isolation string    `json:"isolation,omitempty"` // worktree or shared; empty before its first run
 	Base      *Base     `json:"base,omitempty"`      // the base of its work; nil without git
 	Checkout  *Checkout `json:"checkout,omitempty"`  // of its own agent; nil before its first write

@@ -3,6 +3,7 @@ package centurion
 import (
 	"context"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -22,6 +23,15 @@ type Command struct {
 	Begun     func()        // called at its start, after waiting for other commands; its clock starts then; may be nil
 	Keep      int           // kept bytes of output, half from the head and half from the tail; 0 means the runner's default
 }
+
+// Confinement is how commands are confined, and what that does not stop.
+type Confinement struct {
+	Way  string   `json:"way"`  // full, files or none
+	Gaps []string `json:"gaps"` // what it does not stop, in words for a person
+}
+
+// String names the way and its gaps.
+func (c Confinement) String() string { return c.Way + "; not stopped: " + strings.Join(c.Gaps, ", ") }
 
 // CommandResult is the result of a child process.
 type CommandResult struct {

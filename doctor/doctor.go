@@ -24,6 +24,7 @@ import (
 	"centurion"
 	"centurion/config"
 	"centurion/guard"
+	"centurion/sandbox/confine"
 	"centurion/text"
 )
 
@@ -53,7 +54,10 @@ type Options struct {
 	HTTP    *http.Client             // for local model servers; nil means a plain client
 	Keyring config.Keyring           // nil means the desktop's
 	Out     *os.File                 // the terminal; nil means os.Stdout
-	InForce []string                 // what confines commands in this build, as the command runner describes it
+	InForce []string                 // what is in force for commands, as the command runner describes it
+
+	// Confinement returns how commands are confined here, and why not fully.
+	Confinement func() (centurion.Confinement, error)
 
 	// Missions inspects the project's own state. Nil skips it.
 	Missions func(ctx context.Context) []Finding
@@ -272,13 +276,44 @@ func colours(env func(string) string) string {
 	return "16 colours"
 }
 
-// sandbox reports first what is in force and then what the system could do: the two must not be confused.
+// sandbox reports first how commands are confined and then what the system could do: the two must not be confused.
 func (d *doctor) sandbox(ctx context.Context) []Finding {
-	force := text.If(len(d.InForce) > 0, "in force: "+strings.Join(d.InForce, ", "), "nothing confines a command yet: it can do what you can")
-	return []Finding{
-		{"sandbox", Warn, force, "leave permission asks on, or run in a container"},
-		{Name: "sandbox", Status: OK, Detail: "this system offers: " + strings.Join(abilities(ctx), ", ") + " (used unless --sandbox is off)"},
+	f := Finding{"sandbox", Warn, "confinement of commands: not known", "leave permission asks on, or run in a container"}
+	if d.Confinement != nil {
+		how, why := d.Confinement()
+		f.Detail = "confinement of commands: " + how.String()
+		switch {
+		case how.Way == string(confine.Full):
+			f.Status, f.Hint = OK, ""
+		case restricted(apparmorSwitch):
+			f.Hint = appArmorCommand()
+		case why != nil:
+			f.Detail += " (" + printable(why.Error()) + ")"
+		}
 	}
+	return []Finding{f,
+		{Name: "sandbox", Status: OK, Detail: "in force for each command: " + strings.Join(d.InForce, ", ")},
+		{Name: "sandbox", Status: OK, Detail: "this system offers: " + strings.Join(abilities(ctx), ", ") + " (used unless --sandbox is off)"}}
+}
+
+// apparmorSwitch says 1 where newer versions of Ubuntu take all rights from a process in a user namespace of its own.
+const apparmorSwitch = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
+
+// restricted reports whether a switch is on.
+func restricted(path string) bool {
+	b, err := os.ReadFile(path)
+	return err == nil && strings.TrimSpace(string(b)) == "1"
+}
+
+// appArmorCommand returns the command that writes and loads an AppArmor profile by which this program may use user namespaces.
+func appArmorCommand() string {
+	self, err := os.Executable()
+	if err != nil {
+		self = "/usr/local/bin/centurion"
+	}
+	return `AppArmor forbids user namespaces here; allow them to this program: printf '%s\n' 'abi <abi/4.0>,' 'include <tunables/global>' ` +
+		`'profile centurion "` + self + `" flags=(unconfined) {' '  userns,' '}' | sudo tee /etc/apparmor.d/centurion && ` +
+		`sudo apparmor_parser -r /etc/apparmor.d/centurion`
 }
 
 func (d *doctor) state(context.Context) []Finding {

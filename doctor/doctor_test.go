@@ -18,6 +18,8 @@ import (
 	"unicode/utf8"
 
 	"go.uber.org/goleak"
+
+	"centurion"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -423,17 +425,44 @@ func TestKeyFileOfOthers(t *testing.T) {
 
 func TestSandboxTellsTheTruth(t *testing.T) {
 	o := world(t, nil, nil)
-	s := find(t, Run(t.Context(), o), "sandbox")
-	if s[0].Status != Warn || !strings.Contains(s[0].Detail, "nothing confines") || !strings.Contains(s[1].Detail, "unless --sandbox is off") {
-		t.Errorf("%+v", s)
-	}
-	if runtime.GOOS == "linux" && (!strings.Contains(s[1].Detail, "Landlock") || !strings.Contains(s[1].Detail, "namespaces") ||
-		!strings.Contains(s[1].Detail, "bubblewrap")) {
-		t.Errorf("%+v", s[1])
-	}
 	o.InForce = []string{"a process group", "time limits"}
-	if s = find(t, Run(t.Context(), o), "sandbox"); !strings.Contains(s[0].Detail, "a process group, time limits") {
-		t.Errorf("%+v", s[0])
+	for _, test := range []struct {
+		way    centurion.Confinement
+		why    error
+		status Status
+		detail string
+	}{
+		{centurion.Confinement{Way: "full", Gaps: []string{"x", "y"}}, nil, OK, "full; not stopped: x, y"},
+		{centurion.Confinement{Way: "files", Gaps: []string{"sockets"}}, errors.New("full: no namespaces"), Warn, "files; not stopped: sockets"},
+		{centurion.Confinement{Way: "none", Gaps: []string{"anything"}}, nil, Warn, "none; not stopped: anything"},
+	} {
+		o.Confinement = func() (centurion.Confinement, error) { return test.way, test.why }
+		s := find(t, Run(t.Context(), o), "sandbox")
+		if s[0].Status != test.status || !strings.Contains(s[0].Detail, test.detail) || (s[0].Hint == "") != (test.status == OK) {
+			t.Errorf("%+v", s[0])
+		}
+		if !strings.Contains(s[1].Detail, "a process group, time limits") {
+			t.Errorf("%+v", s[1])
+		}
+		if runtime.GOOS == "linux" && (!strings.Contains(s[2].Detail, "Landlock") || !strings.Contains(s[2].Detail, "namespaces") ||
+			!strings.Contains(s[2].Detail, "bubblewrap")) {
+			t.Errorf("%+v", s[2])
+		}
+	}
+}
+
+// On Ubuntu the hint is a command that writes and loads a profile for this very program.
+func TestAppArmorCommand(t *testing.T) {
+	self, _ := os.Executable()
+	command := appArmorCommand()
+	for _, part := range []string{"userns,", self, "sudo apparmor_parser -r /etc/apparmor.d/centurion"} {
+		if !strings.Contains(command, part) {
+			t.Errorf("%q is not in %s", part, command)
+		}
+	}
+	on := filepath.Join(t.TempDir(), "switch")
+	if err := os.WriteFile(on, []byte("1\n"), 0o600); err != nil || !restricted(on) || restricted(on+"2") {
+		t.Errorf("restricted is %v, %v", restricted(on), err)
 	}
 }
 

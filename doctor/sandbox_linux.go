@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"centurion/text"
 )
 
 // abilities tests what the kernel and the installed programs could confine a command with.
@@ -47,18 +48,9 @@ func namespaces(ctx context.Context) string {
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
 	}
 	if err := cmd.Run(); err != nil {
-		return "no user namespaces (" + printable(err.Error()) + ")" + apparmor()
+		return "no user namespaces (" + printable(err.Error()) + ")" + text.When(restricted(apparmorSwitch), ", which AppArmor restricts here")
 	}
 	return "user, process and mount namespaces"
-}
-
-// apparmor names the switch that newer Ubuntu versions turn on.
-func apparmor() string {
-	b, err := os.ReadFile("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
-	if err == nil && strings.TrimSpace(string(b)) == "1" {
-		return ", which AppArmor restricts here"
-	}
-	return ""
 }
 
 func bubblewrap() string {

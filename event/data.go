@@ -65,6 +65,8 @@ type MissionData struct {
 	Isolation string                  `json:"isolation,omitempty"` // worktree or shared
 	Branch    string                  `json:"branch,omitempty"`    // where the work is collected
 	Base      *centurion.Base         `json:"base,omitempty"`      // where the work starts from
+
+	Confinement *centurion.Confinement `json:"confinement,omitempty"` // of its commands
 }
 
 // MissionEnd is the data of the event that ends a run of a mission.

@@ -49,13 +49,15 @@ type Config struct {
 	Runner centurion.Runner
 	// Confined means that the runner confines commands fully, so that those inside the project need no approval.
 	Confined bool
-	Mark     string                                // the value of [centurion.HostVariable] in programs that tools start
-	Keys     *redact.Keys                          // that file tools must not lose; nil knows none
-	Web      *web.Client                           // for the tools that fetch and search; nil without a network
-	Rules    func(agent string) []permission.Level // the permission rules for an agent, weakest first
-	Home     string                                // the person's home directory, for rules with ~
-	Publish  func(centurion.Event)                 // receives token deltas; must not block
-	Version  string
+	// Confinement is recorded with missions; nil records nothing.
+	Confinement *centurion.Confinement
+	Mark        string                                // the value of [centurion.HostVariable] in programs that tools start
+	Keys        *redact.Keys                          // that file tools must not lose; nil knows none
+	Web         *web.Client                           // for the tools that fetch and search; nil without a network
+	Rules       func(agent string) []permission.Level // the permission rules for an agent, weakest first
+	Home        string                                // the person's home directory, for rules with ~
+	Publish     func(centurion.Event)                 // receives token deltas; must not block
+	Version     string
 	// Worktrees opens the project's git repository; nil if there is none: then all sessions of a mission write in the
 	// project's own directory. The host closes it.
 	Worktrees func(context.Context) (*worktree.Repo, error)

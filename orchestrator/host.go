@@ -87,7 +87,7 @@ func New(cfg Config) *Host {
 			return got.Context
 		}}
 	h.starter = &start.Starter{Store: cfg.Store, Workspace: cfg.Workspace, Project: h.Project, Plans: h.desk, Briefs: h.briefs, Models: h.cfg.models(),
-		Cast: h.cfg.cast, Version: cfg.Version, Entering: &h.starting}
+		Cast: h.cfg.cast, Version: cfg.Version, Confined: cfg.Confinement, Entering: &h.starting}
 	return h
 }
 

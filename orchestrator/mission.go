@@ -97,7 +97,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 		Queue: m.queue, Sessions: m.sessions, Commands: m.commands, Reserves: reserves, Slots: m.slots, Claims: m.claims, Auditor: h.auditor,
 		Workspace: h.cfg.Workspace, Version: h.cfg.Version, Returns: h.cfg.Returns, Open: m.opener.Open, Keeper: h.Keeper})
 	m.loop = &commander.Loop{Mission: m.st, Plan: m.plan, Judge: judge, Checkouts: m.iso, Approvals: m.approvals, Sessions: m.sessions,
-		Reserves: reserves, Queue: m.queue, Workspace: h.cfg.Workspace, Returns: h.cfg.Returns,
+		Reserves: reserves, Queue: m.queue, Workspace: h.cfg.Workspace, Returns: h.cfg.Returns, Confined: h.cfg.Confinement,
 		Policy:   loop.Policy{Countdown: h.cfg.Countdown, NewApproach: h.cfg.NewApproach, GiveUp: h.cfg.GiveUp},
 		Branched: h.Branches.Word, Ending: func() { h.Mail.Verdict(m.st.ID) }}
 	m.opener.Loop, m.opener.Tools = m.loop, &toolset.Set{Mission: m.st, Plan: m.plan, Judge: judge, Approvals: m.approvals, Brief: writer, Briefs: h.briefs,

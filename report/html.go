@@ -47,12 +47,12 @@ func (r *Report) HTML(w io.Writer) error {
 	}
 	return t.Execute(w, struct {
 		*Report
-		Headline, Proofs, Way, Who, Tone, Where, Base, Policy string
-		GoalTold                                              bool
-		Style                                                 template.CSS
-		Tally                                                 []tally
-		Picture                                               *picture
-	}{r, r.headline(), r.proofs(), r.way(), r.who(), r.tone(), r.where(), r.base(), policy(style), r.goalTold(), template.CSS(style), r.tallies(), draw(r.Timeline)})
+		Headline, Proofs, Way, Who, Tone, Where, Base, Confined, Policy string
+		GoalTold                                                        bool
+		Style                                                           template.CSS
+		Tally                                                           []tally
+		Picture                                                         *picture
+	}{r, r.headline(), r.proofs(), r.way(), r.who(), r.tone(), r.where(), r.base(), r.confinement(), policy(style), r.goalTold(), template.CSS(style), r.tallies(), draw(r.Timeline)})
 }
 
 // policy lets a browser load only the page's own style, identified by its digest. Anything smuggled in by a text, such as a style, a

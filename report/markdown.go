@@ -58,7 +58,7 @@ func (m *markdown) head() {
 		m.p("%s", fenced("text", r.Mission.Goal))
 	}
 	m.p("In %s%s, begun %s. %s %s\n", code(r.Mission.Directory), suffix(" with ", code(r.Mission.Options.Model)),
-		clock(r.Mission.Started), inline(r.base()), inline(r.where()))
+		clock(r.Mission.Started), inline(r.base()), inline(r.where())+suffix(" ", inline(r.confinement())))
 	if r.Mission.Summary != "" {
 		m.p("Summary by the mission's agent:\n\n%s", fenced("text", r.Mission.Summary))
 	}

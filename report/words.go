@@ -301,6 +301,14 @@ func (r *Report) base() string {
 	return "It started " + text.If(b.Head == "", "in a repository without a commit", from) + b.Uncommitted() + "."
 }
 
+// confinement says how commands were confined in the newest run.
+func (r *Report) confinement() string {
+	if r.Mission.Confinement == nil {
+		return ""
+	}
+	return "Confinement of commands: " + r.Mission.Confinement.String() + "."
+}
+
 // reverted lists the tasks whose work a person has reverted.
 func reverted(tasks []centurion.Task) []Trouble {
 	gone := centurion.Continued(tasks)

@@ -18,7 +18,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -279,12 +278,13 @@ func causeOf(ctx context.Context, op string) error {
 	return &centurion.Error{Op: op, Kind: kind, Msg: "stopped", Err: cause}
 }
 
-// confinement describes how commands are confined.
-func (r *Runner) confinement() string {
-	if r.Confine == nil || r.Confine.Way == confine.None {
-		return "confinement: none; a command can reach the files and the network that you can"
+// Confinement returns how commands are confined, and what that does not stop.
+func (r *Runner) Confinement() centurion.Confinement {
+	way := confine.None
+	if r.Confine != nil {
+		way = r.Confine.Way
 	}
-	return fmt.Sprintf("confinement: %s; not stopped: %s", r.Confine.Way, strings.Join(r.Confine.Way.Gaps(), ", "))
+	return centurion.Confinement{Way: string(way), Gaps: way.Gaps()}
 }
 
 // Describe describes in plain words what is enforced and what is not, one line each.
@@ -297,6 +297,5 @@ func (r *Runner) Describe() []string {
 		fmt.Sprintf("time limit: %s unless a command asks for more, at most %s", text.Took(cmp.Or(r.DefaultTimeout, DefaultTimeout)), text.Took(cmp.Or(r.MaxTimeout, DefaultMax))),
 		fmt.Sprintf("output: %d bytes kept, head and tail", cmp.Or(r.Keep, DefaultKeep)),
 		fmt.Sprintf("commands at once: %d, and those in the background", r.size()),
-		"environment: allow list; names that look like secrets are left out",
-		r.confinement())
+		"environment: allow list; names that look like secrets are left out")
 }

@@ -82,9 +82,10 @@ func (s *story) mission(e centurion.Event, p view.Fact) []fact {
 	switch e.Type {
 	case centurion.EventMissionStarted:
 		started := fact{mark: "◆", tone: commander, text: cmp.Or(b.Goal, "mission"), detail: text.Dots(b.ID, b.Directory, b.Branch)}
-		return append([]fact{started}, note(p)...)
+		return slices.Concat([]fact{started}, confined(p), note(p))
 	case centurion.EventMissionResumed:
-		return []fact{{mark: "◆", tone: commander, text: "resumed: " + cmp.Or(b.Goal, "mission"), detail: text.Dots(b.ID, b.Directory)}}
+		resumed := fact{mark: "◆", tone: commander, text: "resumed: " + cmp.Or(b.Goal, "mission"), detail: text.Dots(b.ID, b.Directory)}
+		return append([]fact{resumed}, confined(p)...)
 	case centurion.EventBudgetExceeded:
 		return []fact{{mark: "!", tone: warn, text: "budget reached", detail: cmp.Or(text.Clean(p.Reason), budgetText(p))}}
 	case centurion.EventMissionUpdated:
@@ -109,6 +110,14 @@ func (s *story) mission(e centurion.Event, p view.Fact) []fact {
 // baseText describes the base of a mission's work: "HEAD 1a2b3c4 with 3 uncommitted files".
 func baseText(b centurion.Base) string {
 	return text.Clean(text.If(b.Head == "", "no commit yet", fmt.Sprintf("HEAD %.7s", b.Head)) + b.Uncommitted())
+}
+
+// confined says how a mission's commands are confined.
+func confined(p view.Fact) []fact {
+	if p.Confinement == nil {
+		return nil
+	}
+	return []fact{{mark: "·", tone: dim, text: "confinement of commands: " + text.Clean(p.Confinement.String()), whole: true}}
 }
 
 // note is what a fact about a mission adds in words, if it does.

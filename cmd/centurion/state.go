@@ -11,11 +11,13 @@ import (
 
 	"centurion"
 	"centurion/cli/print"
+	"centurion/config"
 	"centurion/doctor"
 	"centurion/host"
 	"centurion/notify"
 	"centurion/orchestrator/retention"
 	"centurion/sandbox"
+	"centurion/sandbox/confine"
 	"centurion/server"
 	"centurion/store"
 	"centurion/text"
@@ -41,7 +43,8 @@ func doctorCommand(c *cli) *cobra.Command {
 func examine(ctx context.Context, c *cli, f *readFlags) error {
 	out, _ := c.out.(*os.File)
 	found := doctor.Run(ctx, doctor.Options{Dir: f.dir, Env: c.getenv, Out: out, InForce: (&sandbox.Runner{}).Describe(),
-		Notify: notify.NewDesktop().Available, Missions: func(ctx context.Context) []doctor.Finding { return missionFindings(ctx, c, f.dir) }})
+		Confinement: func() (centurion.Confinement, error) { return c.confinement(f.dir) },
+		Notify:      notify.NewDesktop().Available, Missions: func(ctx context.Context) []doctor.Finding { return missionFindings(ctx, c, f.dir) }})
 	if doctor.Worst(found) == doctor.Fail {
 		c.code = exitFailed
 	}
@@ -49,6 +52,17 @@ func examine(ctx context.Context, c *cli, f *readFlags) error {
 		return fmt.Sprintf("%-5s %-14s %s\n", x.Status, x.Name, text.Escape(x.Detail)) +
 			text.When(x.Hint != "", fmt.Sprintf("%20s → %s\n", "", text.Escape(x.Hint)))
 	})
+}
+
+// confinement returns how commands are confined by the configuration of a project, and why not fully.
+func (c *cli) confinement(dir string) (centurion.Confinement, error) {
+	way, why := confine.None, error(nil)
+	if cfg, err := config.Load(config.Options{Dir: dir, Env: c.getenv}); err == nil && cfg.Own.Sandbox == "off" {
+		why = errors.New("sandbox is off in the configuration")
+	} else {
+		way, why = sandbox.Best()
+	}
+	return (&sandbox.Runner{Confine: &sandbox.Confinement{Way: way}}).Confinement(), why
 }
 
 // missionFindings checks the project's state and its host.

@@ -27,11 +27,14 @@ type Fact struct {
 	Countdown *int64          `json:"countdown_ms"`
 	Note      string          `json:"note"`
 	Base      *centurion.Base `json:"base"`
-	MaxCost   float64         `json:"max_cost"`
-	MaxTokens int64           `json:"max_tokens"`
-	Limit     string          `json:"limit"` // of a budget
-	Spent     float64         `json:"spent"`
-	Max       float64         `json:"max"`
+
+	Confinement *centurion.Confinement `json:"confinement"`
+
+	MaxCost   float64 `json:"max_cost"`
+	MaxTokens int64   `json:"max_tokens"`
+	Limit     string  `json:"limit"` // of a budget
+	Spent     float64 `json:"spent"`
+	Max       float64 `json:"max"`
 
 	// The end of a mission.
 	DurationMS int64          `json:"duration_ms"`

@@ -26,6 +26,7 @@ func (l *Loop) Begin(ctx context.Context) (centurion.Mission, error) {
 			return err
 		}
 		rec.Runs++
+		rec.Confinement = l.Confined
 		if rec.Status.Alive() {
 			return l.beginAgain(tx, &rec)
 		}
@@ -35,6 +36,7 @@ func (l *Loop) Begin(ctx context.Context) (centurion.Mission, error) {
 			to = centurion.MissionPlanning
 		}
 		rec, err = state.MoveMission(tx, l.Mission.ID, to, "", func(r *centurion.Mission) {
+			r.Confinement = l.Confined
 			r.Reopened, r.Runs, r.Reverted, r.Was = 0, runs, nil, nil // the plan and a message to its agent say what was reverted
 		})
 		return err

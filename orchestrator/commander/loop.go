@@ -37,8 +37,9 @@ type Loop struct {
 	Queue     *merge.Queue
 	Workspace *workspace.Workspace
 	Policy    loop.Policy
-	Returns   int    // how often work may be returned, and final checks may fail, before a person decides
-	Ending    func() // called before the verdict is recorded
+	Returns   int                    // how often work may be returned, and final checks may fail, before a person decides
+	Confined  *centurion.Confinement // how commands are confined; nil says nothing
+	Ending    func()                 // called before the verdict is recorded
 	// Branched returns the message for the agent about a later rewind or fork of its conversation, or "".
 	Branched func(context.Context, centurion.Session) (string, error)
 

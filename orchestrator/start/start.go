@@ -37,7 +37,8 @@ type Starter struct {
 	Models    agent.Models
 	Cast      func(profile string) *agents.Cast
 	Version   string
-	Entering  sync.Locker // held while a mission gets its plan, and while one that has a plan begins to run
+	Confined  *centurion.Confinement // how commands are confined; nil says nothing
+	Entering  sync.Locker            // held while a mission gets its plan, and while one that has a plan begins to run
 }
 
 // opening is a new mission before it is stored.
@@ -127,7 +128,7 @@ func (s *Starter) Start(ctx context.Context, goal string, opts centurion.Mission
 		return centurion.Mission{}, err
 	}
 	m := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Goal: goal, Directory: s.Workspace.Dir(), Status: status,
-		Level: opts.Level, Options: opts, Isolation: isolation, Started: now, Updated: now}
+		Level: opts.Level, Options: opts, Isolation: isolation, Confinement: s.Confined, Started: now, Updated: now}
 	if opts.Level > 0 {
 		m.LevelFrom = centurion.LevelByPerson
 	}

@@ -79,7 +79,7 @@ func MissionData(tx *store.Tx, m centurion.Mission) (any, error) {
 func Living(m centurion.Mission) event.MissionData {
 	return event.MissionData{Goal: m.Goal, Directory: m.Directory, Status: m.Status, Agent: m.Options.Agent, Model: m.Options.Model,
 		Level: m.Level, LevelFrom: m.LevelFrom, Usage: &m.Usage, MaxCost: m.Options.MaxCost, MaxTokens: m.Options.MaxTokens,
-		Isolation: m.Isolation, Branch: m.Branch, Base: m.Base}
+		Isolation: m.Isolation, Branch: m.Branch, Base: m.Base, Confinement: m.Confinement}
 }
 
 // MoveTask is the only way to change a task's status. change, if not nil, is applied to the record first. Staying in the same status is

@@ -39,10 +39,10 @@ type Policy struct {
 func (w Way) Gaps() []string {
 	switch w {
 	case Full:
-		return []string{"what the project's own checks and builds read below the workspace", "the network of a command that a person allowed to use it",
+		return []string{"reading files of yours that are not known to hold keys", "the network of a command that a person allowed to use it",
 			"sockets in the file system that were made after the workspace's first command"}
 	case Files:
-		return []string{"writing .git and the project's configuration in the workspace", "sockets in the file system, such as the session bus",
+		return []string{"reading files of yours that are not known to hold keys", "writing .git and the project's configuration in the workspace", "sockets in the file system, such as the session bus",
 			"seeing other processes", "reading shared directories for temporary files", "the network of a command that a person allowed to use it, and UDP, or TCP before Linux 6.7, of any other"}
 	}
 	return []string{"anything: commands can reach what you can reach"}
