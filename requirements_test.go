@@ -57,7 +57,6 @@ func untested() map[string]string {
 		25, 27, 32, 42, 43, 44, 45)
 	add("IKI", "no state of ours was ever without addresses, so that no row needs a default", 56)
 	add("IKI", "a step in which the other program was changed", 61, 62)
-	why["R12"] = "not there yet: limits of memory and processes for commands come with the sandbox (step 8)"
 	add("LOOP", "not there yet: the profile solo with its channels and read-only helpers", 2, 3, 4, 47, 48, 49, 50, 53, 54, 55, 56, 57, 60, 63, 87)
 	return why
 }

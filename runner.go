@@ -39,6 +39,7 @@ type CommandResult struct {
 	Output   string        // interleaved stdout and stderr, head and tail, with a line about the omission
 	Bytes    int64         // total size of the output
 	TimedOut bool          // it was killed after Timeout
+	Exceeded string        // it was killed because it used more than this, such as "512 processes"; "" if not
 	Duration time.Duration // from start to the end of its last process
 }
 

@@ -278,6 +278,8 @@ func TestLoosens(t *testing.T) {
 		{"max_tool_calls", &Own{MaxToolCalls: 5}, &Own{MaxToolCalls: 6}, true},
 		{"max_tool_calls", &Own{MaxToolCalls: 5}, &Own{MaxToolCalls: 5}, false},
 		{"max_tool_calls", &Own{}, &Own{MaxToolCalls: 5}, false},
+		{"max_processes", &Own{Limits: Limits{MaxProcesses: 5}}, &Own{Limits: Limits{MaxProcesses: 4}}, true},
+		{"max_memory", &Own{}, &Own{Limits: Limits{MaxMemory: 5}}, true},
 		{"task_budget", budget(centurion.TaskBudget{Cost: 1}), budget(centurion.TaskBudget{Cost: 2}), true},
 		{"task_budget", budget(centurion.TaskBudget{Tokens: 1}), budget(centurion.TaskBudget{Tokens: 2}), true},
 		{"task_budget", budget(centurion.TaskBudget{Rounds: 1}), budget(centurion.TaskBudget{Rounds: 2}), true},

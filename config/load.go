@@ -398,6 +398,8 @@ func loosens(key string, person, project *Own) bool {
 		return person.MaxRounds > 0 && project.MaxRounds > person.MaxRounds
 	case "max_tool_calls":
 		return person.MaxToolCalls > 0 && project.MaxToolCalls > person.MaxToolCalls
+	case "max_processes", "max_memory": // the machine is the person's
+		return true
 	case "task_budget":
 		return looserTask(person.TaskBudget, project.TaskBudget)
 	}

@@ -131,6 +131,8 @@ func ownDocs() map[string]struct {
 		"pause_rounds":           {"5", false, "rounds without progress before you are asked"},
 		"max_reopened":           {"3", false, "how often a failed check sends work back"},
 		"max_commands":           {"one for each processor, at least 2", false, "shell commands at once"},
+		"max_processes":          {"512", false, "processes of the commands of one checkout together, with namespaces: more, and they are ended"},
+		"max_memory":             {"half of the machine's", false, "their memory together, in MiB, likewise"},
 	}
 }
 

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -158,8 +159,11 @@ func (h *Host) newRunner(cfg *config.Config, home string) (*sandbox.Runner, erro
 	if way == confine.Full {
 		sandbox.MakeCaches(home)
 	}
+	limits := sandbox.DefaultLimits()
+	limits.Processes = cmp.Or(cfg.Own.MaxProcesses, limits.Processes)
+	limits.Memory = cmp.Or(int64(cfg.Own.MaxMemory)<<20, limits.Memory)
 	r.Confine = &sandbox.Confinement{Way: way, Read: []string{h.Dir}, Hide: append(sandbox.Hidden(home), filepath.Dir(filepath.Dir(h.State))),
-		Protect: []string{".git", ".opencode"}, Caches: sandbox.Caches(home, os.Getenv), Cache: cache, Dir: dir}
+		Protect: []string{".git", ".opencode"}, Caches: sandbox.Caches(home, os.Getenv), Limits: limits, Cache: cache, Dir: dir}
 	return r, nil
 }
 

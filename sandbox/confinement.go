@@ -29,8 +29,9 @@ type Confinement struct {
 	Protect []string // names in a workspace that they may only read
 	Empty   []string // shared directories for temporary files; nil means [TempDirs]
 	Caches  []string // directories that they may fill; what they write is dropped with the workspace
-	Cache   string   // an existing directory for the caches of builds where Caches cannot be laid over; "" for none
-	Dir     string   // where temporary directories of workspaces are made
+	Limits  confine.Limits
+	Cache   string // an existing directory for the caches of builds where Caches cannot be laid over; "" for none
+	Dir     string // where temporary directories of workspaces are made
 
 	starting sync.Mutex // held while a helper starts
 }

@@ -281,3 +281,31 @@ func BenchmarkConfined(b *testing.B) {
 		})
 	}
 }
+
+// TRIAL R12: what starts too many processes or takes too much memory ends at the limits, is told why, and leaves the helper and its later
+// commands alone. The kernel holds a bomb until the next look.
+func TestLimits(t *testing.T) {
+	for _, test := range []struct {
+		limits         confine.Limits
+		script, reason string
+	}{
+		{confine.Limits{Processes: 40}, "for i in $(seq 60); do sleep 60 & done; wait", "40 processes"},
+		{confine.Limits{Memory: 100 << 20}, "head -c 300m /dev/zero | tail", "100 MB of memory"},
+	} {
+		s := newScene(t, confine.Full)
+		s.r.Confine.Limits = test.limits
+		res := s.run(t, centurion.Command{Script: test.script})
+		if res.Exceeded != test.reason || res.ExitCode != -1 || res.TimedOut {
+			t.Errorf("%s: %+v", test.script, res)
+		}
+		if res := s.run(t, centurion.Command{Script: "sleep 0.2; echo on"}); res.Output != "on\n" || res.Exceeded != "" {
+			t.Errorf("afterwards: %+v", res)
+		}
+	}
+	s := newScene(t, confine.Full)
+	s.r.Confine.Limits = confine.Limits{Processes: 8}
+	s.run(t, centurion.Command{Script: "for i in $(seq 300); do echo $i > started; sleep 5 & done"})
+	if b, err := os.ReadFile(filepath.Join(s.project, "started")); err != nil || len(b) > len("33\n") {
+		t.Errorf("the kernel let a shell start %s processes, %v", b, err)
+	}
+}

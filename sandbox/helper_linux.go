@@ -27,6 +27,7 @@ const maxMessage = 200_000
 // comes with it.
 type toHelper struct {
 	Policy  *confine.Policy `json:",omitempty"`
+	Limits  confine.Limits  `json:",omitzero"`
 	ID      string          `json:",omitempty"`
 	Args    []string        `json:",omitempty"`
 	Dir     string          `json:",omitempty"`
@@ -41,6 +42,8 @@ type fromHelper struct {
 	Error  string `json:",omitempty"`
 	Exited bool   `json:",omitempty"`
 	Code   int    `json:",omitempty"`
+	// Exceeded is the limit for which the helper killed the command.
+	Exceeded string `json:",omitempty"`
 }
 
 // Helper runs the helper process of a workspace, until the host closes the socket, and returns the exit code. It must be called before
@@ -56,7 +59,7 @@ func Helper() int {
 		return helperFailed(err)
 	}
 	_ = file.Close()
-	h := &serving{conn: conn.(*net.UnixConn), commands: map[int]string{}}
+	h := &serving{conn: conn.(*net.UnixConn), commands: map[int]string{}, exceeded: map[int]string{}}
 	if err := h.serve(); err != nil {
 		return helperFailed(err)
 	}
@@ -74,6 +77,7 @@ type serving struct {
 
 	mu       sync.Mutex     // held from a fork until the command is known, so that no exit is missed
 	commands map[int]string // the ids of running commands
+	exceeded map[int]string // the limit for which a running command was killed
 }
 
 // serve reads the policy, confines this process by it, and starts what the host asks for.
@@ -87,6 +91,7 @@ func (h *serving) serve() error {
 	if err != nil || first.Policy == nil {
 		return err
 	}
+	capTasks(first.Limits)
 	offline, online, err := enter(*first.Policy)
 	if err != nil {
 		return h.send(fromHelper{Error: err.Error()}, 0)
@@ -98,6 +103,7 @@ func (h *serving) serve() error {
 		}
 		return nil
 	})
+	group.Go("watch limits", func() error { return h.watch(first.Limits) })
 	if err := h.send(fromHelper{}, 0); err != nil {
 		return err
 	}
@@ -197,8 +203,10 @@ func (h *serving) reap() {
 			return
 		}
 		if id, ours := h.commands[pid]; ours {
+			// The code is -1 after a signal. If the host is gone, serve ends.
+			_ = h.send(fromHelper{ID: id, Exited: true, Code: status.ExitStatus(), Exceeded: h.exceeded[pid]}, 0)
 			delete(h.commands, pid)
-			_ = h.send(fromHelper{ID: id, Exited: true, Code: status.ExitStatus()}, 0) // -1 after a signal; if the host is gone, serve ends
+			delete(h.exceeded, pid)
 		}
 	}
 }

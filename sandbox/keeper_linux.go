@@ -34,6 +34,7 @@ type kept struct {
 	begun  chan error
 	exited chan struct{}
 	code   int
+	limit  string // for which it was killed
 }
 
 func (k *kept) pid() int { return k.shell }
@@ -43,8 +44,10 @@ func (k *kept) wait() int {
 	return k.code
 }
 
+func (k *kept) exceeded() string { return k.limit }
+
 // startKeeper starts a helper for a policy. env is the helper's own environment.
-func startKeeper(p confine.Policy, env []string, starting *sync.Mutex) (*keeper, error) {
+func startKeeper(p confine.Policy, limits confine.Limits, env []string, starting *sync.Mutex) (*keeper, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("make socket: %w", err)
@@ -70,7 +73,7 @@ func startKeeper(p confine.Policy, env []string, starting *sync.Mutex) (*keeper,
 		return nil, errors.Join(fmt.Errorf("start helper: %w", err), conn.Close())
 	}
 	_ = theirs.Close() // so that the end of the helper is seen
-	if err := k.greet(p); err != nil {
+	if err := k.greet(p, limits); err != nil {
 		err = errors.Join(err, k.conn.Close(), k.cmd.Process.Kill())
 		_ = k.cmd.Wait() // its exit says no more
 		if said.Len() > 0 {
@@ -96,10 +99,10 @@ func passCredentials(conn *net.UnixConn) error {
 const greetTime = 20 * time.Second
 
 // greet sends the policy and waits until the helper has confined itself.
-func (k *keeper) greet(p confine.Policy) error {
+func (k *keeper) greet(p confine.Policy, limits confine.Limits) error {
 	_ = k.conn.SetDeadline(time.Now().Add(greetTime))
 	defer func() { _ = k.conn.SetDeadline(time.Time{}) }()
-	b, err := json.Marshal(toHelper{Policy: &p})
+	b, err := json.Marshal(toHelper{Policy: &p, Limits: limits})
 	if err == nil {
 		_, err = k.conn.Write(b)
 	}
@@ -155,6 +158,7 @@ func (k *keeper) read() error {
 				c.end(-1, errors.New(m.Error))
 			case m.Exited:
 				delete(k.started, m.ID)
+				c.limit = m.Exceeded
 				c.end(m.Code, nil)
 			default:
 				c.shell = pid

@@ -33,7 +33,7 @@ func (c *confined) open(how *Confinement, p confine.Policy, env []string) (err e
 		return nil
 	}
 	p.Hide = append(p.Hide, services(p.Write)...)
-	k, err := startKeeper(p, env, &how.starting)
+	k, err := startKeeper(p, how.Limits, env, &how.starting)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.keeper = k

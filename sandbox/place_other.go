@@ -30,3 +30,6 @@ func Helper() int { return 2 }
 
 // SealDescriptors is for Linux only.
 func SealDescriptors() error { return nil }
+
+// DefaultLimits is for Linux only.
+func DefaultLimits() (none confine.Limits) { return none }

@@ -9,8 +9,9 @@ import (
 
 // process is the shell of a command that was started.
 type process interface {
-	pid() int  // as this process sees it; also the number of its process group
-	wait() int // until the shell has exited; its exit code, -1 after a signal
+	pid() int         // as this process sees it; also the number of its process group
+	wait() int        // until the shell has exited; its exit code, -1 after a signal
+	exceeded() string // after wait: the limit for which the command was killed; "" if for none
 }
 
 // child is a command that this process started itself.
@@ -22,6 +23,8 @@ func (c *child) wait() int {
 	_ = c.cmd.Wait() // the result is read from its state
 	return c.cmd.ProcessState.ExitCode()
 }
+
+func (c *child) exceeded() string { return "" }
 
 // startChild starts a command as a child of this process.
 func startChild(c centurion.Command, args, env []string, out *os.File) (*child, error) {

@@ -155,7 +155,7 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, out
 	_ = pipe.Close()
 	err = group.Wait()
 
-	res := centurion.CommandResult{ExitCode: code, TimedOut: timedOut, Bytes: size, Duration: time.Since(start)}
+	res := centurion.CommandResult{ExitCode: code, TimedOut: timedOut, Exceeded: p.exceeded(), Bytes: size, Duration: time.Since(start)}
 	if timedOut || stopped {
 		res.ExitCode = -1
 	}

@@ -138,6 +138,8 @@ func commandText(res centurion.CommandResult, timeout time.Duration) string {
 		out = "(no output)"
 	}
 	switch {
+	case res.Exceeded != "":
+		return out + fmt.Sprintf("\nwas killed with everything it had started: it used more than %s, the limit for all commands of a workspace. Use less at a time.", res.Exceeded)
 	case res.TimedOut:
 		return out + fmt.Sprintf("\ntimed out after %s and was killed with everything it had started. Give a longer timeout (at most %d ms), "+
 			"or a command that ends by itself; servers and watchers do not.", timeout, bashMaxTimeout.Milliseconds())

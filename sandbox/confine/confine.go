@@ -35,6 +35,12 @@ type Policy struct {
 	Temp   string // a directory for temporary files where the shared ones cannot be emptied
 }
 
+// Limits are what all commands of a workspace may use together, where a helper watches them. Zero means no limit.
+type Limits struct {
+	Processes int   // processes at the same time
+	Memory    int64 // bytes in memory, shared pages counted once
+}
+
 // Gaps lists what a way does not stop, in words for a person.
 func (w Way) Gaps() []string {
 	switch w {
@@ -42,8 +48,10 @@ func (w Way) Gaps() []string {
 		return []string{"reading files of yours that are not known to hold keys", "the network of a command that a person allowed to use it",
 			"sockets in the file system that were made after the workspace's first command"}
 	case Files:
-		return []string{"reading files of yours that are not known to hold keys", "writing .git and the project's configuration in the workspace", "sockets in the file system, such as the session bus",
-			"seeing other processes", "reading shared directories for temporary files", "the network of a command that a person allowed to use it, and UDP, or TCP before Linux 6.7, of any other"}
+		return []string{"reading files of yours that are not known to hold keys", "writing .git and the project's configuration in the workspace",
+			"sockets in the file system, such as the session bus", "seeing other processes", "processes that leave their session",
+			"too many processes, too much memory", "reading shared directories for temporary files",
+			"the network of a command that a person allowed to use it, and UDP, or TCP before Linux 6.7, of any other"}
 	}
 	return []string{"anything: commands can reach what you can reach"}
 }
