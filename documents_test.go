@@ -26,13 +26,14 @@ func TestReferences(t *testing.T) {
 			}
 		}
 	}
-	reference, found := regexp.MustCompile("`([a-z][a-z0-9_/]*/[a-z0-9_]+\\.go)(?:: ([A-Za-z.]+))?`"), 0
+	reference, found := regexp.MustCompile("`([a-z][a-z0-9_/]*/[a-z0-9_]+\\.(?:go|txtar))(?:: ([A-Za-z.]+))?`"), 0
 	for name, text := range documents(t) {
 		for _, m := range reference.FindAllStringSubmatch(text, -1) {
 			found++
-			_, err := os.Stat(m[1])
+			text, err := os.ReadFile(m[1])
 			switch inFile, product := declared[m[1]]; {
 			case strings.HasSuffix(m[1], "/x.go"), strings.HasSuffix(m[1], "/x_test.go"): // stands for any name
+			case strings.HasSuffix(m[1], "_test.go") && strings.Contains(string(text), "\nfunc "+m[2]+"("):
 			case !product && err != nil:
 				t.Errorf("%s: %s: there is no such file", name, m[0])
 			case m[2] != "" && !inFile[m[2]]:

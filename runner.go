@@ -40,6 +40,7 @@ type CommandResult struct {
 	Bytes    int64         // total size of the output
 	TimedOut bool          // it was killed after Timeout
 	Exceeded string        // it was killed because it used more than this, such as "512 processes"; "" if not
+	Held     string        // what confinement seems to have kept it from, as advice for a model; "" if nothing, or unconfined
 	Duration time.Duration // from start to the end of its last process
 }
 

@@ -94,6 +94,31 @@ func (c *Confinement) policy(workspace, aside string) confine.Policy {
 	return p
 }
 
+// held says what confinement seems to have kept a command from, by its output; "" if nothing. A command that hides its errors is not
+// advised.
+func (r *Runner) held(c centurion.Command, res centurion.CommandResult) string {
+	if r.Confine == nil || res.ExitCode == 0 {
+		return ""
+	}
+	for _, one := range []struct {
+		signs  []string
+		advice string
+	}{
+		{[]string{"Read-only file system", "EROFS"}, "commands are confined: they write in the workspace and in temporary directories, but not .git and .opencode. " +
+			"Leave commits and branches to the host, which takes your files as they are"},
+		{[]string{"Network is unreachable", "Could not resolve host", "Temporary failure in name resolution", "EAI_AGAIN", "ENETUNREACH", "no such host", "network is unreachable"},
+			"commands are confined: this one had no network. If it needs it, report that a person has to allow it with a permission rule"},
+	} {
+		if c.Network && one.signs[0] == "Network is unreachable" {
+			continue
+		}
+		if slices.ContainsFunc(one.signs, func(sign string) bool { return strings.Contains(res.Output, sign) }) {
+			return one.advice
+		}
+	}
+	return ""
+}
+
 // single returns a path as a list, which is empty without it.
 func single(path string) []string {
 	if path == "" {

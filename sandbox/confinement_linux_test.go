@@ -214,6 +214,26 @@ func TestCachesAreLaidOver(t *testing.T) {
 	}
 }
 
+// A model is told what confinement kept its command from, and only then.
+func TestHeldCommandIsAdvised(t *testing.T) {
+	s := newScene(t, confine.Full)
+	for _, test := range []struct {
+		c    centurion.Command
+		want string
+	}{
+		{centurion.Command{Script: "echo x > .git/config"}, "not .git"},
+		{centurion.Command{Script: "echo x > /etc/planted"}, "they write in the workspace"},
+		{centurion.Command{Script: "echo > /dev/tcp/192.0.2.1/80"}, "had no network"},
+		{centurion.Command{Script: "echo Network is unreachable; exit 1", Network: true}, ""},
+		{centurion.Command{Script: "echo Read-only file system"}, ""},
+		{centurion.Command{Script: "exit 1"}, ""},
+	} {
+		if res := s.run(t, test.c); !strings.Contains(res.Held, test.want) || (res.Held == "") != (test.want == "") {
+			t.Errorf("%s: %q, %s", test.c.Script, res.Held, res.Output)
+		}
+	}
+}
+
 // TRIAL R11: whatever a command left behind ends with its workspace.
 func TestDaemonsEndWithTheWorkspace(t *testing.T) {
 	for _, script := range []string{
@@ -304,8 +324,18 @@ func TestLimits(t *testing.T) {
 	}
 	s := newScene(t, confine.Full)
 	s.r.Confine.Limits = confine.Limits{Processes: 8}
-	s.run(t, centurion.Command{Script: "for i in $(seq 300); do echo $i > started; sleep 5 & done"})
-	if b, err := os.ReadFile(filepath.Join(s.project, "started")); err != nil || len(b) > len("33\n") {
-		t.Errorf("the kernel let a shell start %s processes, %v", b, err)
+	res := s.run(t, centurion.Command{Script: "grep 'Max processes' /proc/self/limits | tr -s ' '; cat /proc/sys/kernel/pid_max"})
+	if person, numbers, _ := strings.Cut(res.Output, "\n"); person != "Max processes 32 32 processes " || newKernel(t) && numbers != "332\n" {
+		t.Errorf("the kernel's limits: %q", res.Output)
 	}
+}
+
+// newKernel reports whether the kernel counts process numbers by namespace.
+func newKernel(t *testing.T) bool {
+	b, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	var major, minor int
+	if _, serr := fmt.Sscanf(string(b), "%d.%d", &major, &minor); err != nil || serr != nil {
+		t.Fatal(err, serr)
+	}
+	return major > 6 || major == 6 && minor >= 14
 }

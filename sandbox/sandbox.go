@@ -90,6 +90,7 @@ func (r *Runner) Run(ctx context.Context, c centurion.Command) (centurion.Comman
 	out := newOutput(cmp.Or(c.Keep, r.Keep, DefaultKeep))
 	res, err := r.run(ctx, shell, c, out, nil)
 	res.Output, _ = out.result()
+	res.Held = r.held(c, res)
 	return res, err
 }
 

@@ -144,7 +144,10 @@ func commandText(res centurion.CommandResult, timeout time.Duration) string {
 		return out + fmt.Sprintf("\ntimed out after %s and was killed with everything it had started. Give a longer timeout (at most %d ms), "+
 			"or a command that ends by itself; servers and watchers do not.", timeout, bashMaxTimeout.Milliseconds())
 	case res.ExitCode != 0:
-		return out + fmt.Sprintf("\nexit code %d", res.ExitCode)
+		out += fmt.Sprintf("\nexit code %d", res.ExitCode)
+	}
+	if res.Held != "" {
+		out += "\n(" + res.Held + ")"
 	}
 	return out
 }
