@@ -61,8 +61,8 @@ func (a *analyzer) hint(text string) {
 		if text == "" {
 			return
 		}
-		word, rest, _ := strings.Cut(text, "\n")
-		word, rest, _ = strings.Cut(word, " ")
+		line, _, _ := strings.Cut(text, "\n")
+		word, rest, _ := strings.Cut(line, " ")
 		end := strings.IndexAny(word, between)
 		if end < 0 {
 			end = len(word)

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -62,7 +63,10 @@ func talk(network, address string) error {
 
 // controlHost asks the host's own socket with the right token.
 func controlHost(socket, token, method, path, body string) error {
-	client := &http.Client{Timeout: attackLimit, Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", socket) }}}
+	client := &http.Client{Timeout: attackLimit, Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		}}}
 	req, err := http.NewRequest(method, "http://host/centurion/v1/"+path, strings.NewReader(body))
 	if err != nil {
 		return err
