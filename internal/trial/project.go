@@ -277,6 +277,17 @@ func children(pid int) []string {
 	return all
 }
 
+// commandsOf lists the children of a host, with those of its helpers, which start its confined commands.
+func commandsOf(host int) (all []string) {
+	for _, pid := range children(host) {
+		all = append(all, pid)
+		if n, err := strconv.Atoi(pid); err == nil {
+			all = append(all, children(n)...)
+		}
+	}
+	return all
+}
+
 // close ends everything that the project still runs.
 func (p *project) close() {
 	for _, c := range p.children {

@@ -48,7 +48,7 @@ func (s *squad) naps() string {
 func (s *squad) napped(c *process, t *T) bool {
 	deadline := time.Now().Add(waitLimit)
 	for !c.Ended() && time.Now().Before(deadline) {
-		for _, pid := range children(c.cmd.Process.Pid) {
+		for _, pid := range commandsOf(c.cmd.Process.Pid) {
 			switch strings.TrimSpace(readAll(filepath.Join("/proc", pid, "comm"))) { // the host itself runs git
 			case "bash", "sh":
 				return true
