@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"centurion"
@@ -29,6 +30,8 @@ type faulty struct {
 	left   int      // how many of them break off
 	events func(q server.EventQuery) []centurion.Event
 	pause  error
+
+	mu sync.Mutex // protects left and bodies; tests read them when all requests have ended
 }
 
 func (f *faulty) Send(context.Context, mail.Post) (p mail.Posted, err error) {
@@ -53,16 +56,20 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(b))
 	ours := r.URL.Path == server.Prefix+f.path
+	f.mu.Lock()
+	abort := ours && f.left > 0
 	if ours {
 		f.bodies = append(f.bodies, r.URL.RawQuery+string(b))
-		if f.left > 0 && r.Method == http.MethodPost {
-			f.left--
-			panic(http.ErrAbortHandler)
-		}
+	}
+	if abort {
+		f.left--
+	}
+	f.mu.Unlock()
+	if abort && r.Method == http.MethodPost {
+		panic(http.ErrAbortHandler)
 	}
 	server.Handler(f.API, "t", server.Info{PID: 4711, Version: "1"}, nil).ServeHTTP(w, r)
-	if ours && f.left > 0 {
-		f.left--
+	if abort {
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"centurion"
 	"centurion/sandbox/confine"
 )
 
@@ -87,7 +88,7 @@ func (h *serving) over(limits confine.Limits) string {
 		return fmt.Sprintf("%d processes", limits.Processes)
 	}
 	if limits.Memory > 0 && used(names, resident) > limits.Memory && used(names, proportional) > limits.Memory {
-		return fmt.Sprintf("%d MB of memory", limits.Memory>>20)
+		return centurion.Bytes(limits.Memory) + " of memory"
 	}
 	return ""
 }

@@ -112,11 +112,12 @@ type Mission struct {
 
 	Options centurion.MissionOptions `json:"options"` // initial options with changes by resumes
 
-	Isolation string              `json:"isolation,omitempty"` // worktree or shared
-	Base      *centurion.Base     `json:"base,omitempty"`      // the base of its work
-	Checkout  *centurion.Checkout `json:"checkout,omitempty"`  // of its own agent
-	Merged    *centurion.Merged   `json:"merged,omitempty"`    // the last merge of its work
-	Aside     []centurion.Aside   `json:"aside,omitempty"`     // git-ignored files written by its own agent
+	Isolation   string                 `json:"isolation,omitempty"`   // worktree or shared
+	Confinement *centurion.Confinement `json:"confinement,omitempty"` // of its commands in its newest run
+	Base        *centurion.Base        `json:"base,omitempty"`        // the base of its work
+	Checkout    *centurion.Checkout    `json:"checkout,omitempty"`    // of its own agent
+	Merged      *centurion.Merged      `json:"merged,omitempty"`      // the last merge of its work
+	Aside       []centurion.Aside      `json:"aside,omitempty"`       // git-ignored files written by its own agent
 }
 
 // Task is a task in the API.
