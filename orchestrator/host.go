@@ -81,7 +81,7 @@ func New(cfg Config) *Host {
 	h.auditor = &pulse.Auditor{Interval: cfg.PollInterval, Audit: h.audit}
 	h.desk, h.reverts = plan.NewDesk(cfg.Store, cfg.Workspace, h.planOf, cfg.TrustedPlan), revert.New(cfg.Store, cfg.Workspace)
 	h.Branches = &branches.Branches{Store: cfg.Store, Workspace: cfg.Workspace, Hold: h.hold, Rewound: h.reverts.MarkRewound}
-	h.briefs = &brief.Desk{Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Instructions: cfg.Instructions, Web: cfg.Web, Workspace: cfg.Workspace, Project: h.Project,
+	h.briefs = &brief.Desk{Confined: cfg.Confined, Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Instructions: cfg.Instructions, Web: cfg.Web, Workspace: cfg.Workspace, Project: h.Project,
 		Window: func(model centurion.ModelRef) int {
 			got, _ := h.cfg.Model(model.String()) // its error is reported when the model is used
 			return got.Context

@@ -334,3 +334,21 @@ func equal[T comparable](t testing.TB, what string, got, want T) {
 		t.Errorf("%s: got %v, want %v", what, got, want)
 	}
 }
+
+// An agent with a shell that is confined is told what its commands can do, and no other.
+func TestConfinedShellIsTold(t *testing.T) {
+	ws, err := workspace.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	for tool, confined := range map[string]bool{"bash": true, "read": false} {
+		for _, on := range []bool{true, false} {
+			d := &Desk{Workspace: ws, Confined: on}
+			got := d.systemPrompt(agents.Agent{Name: "x", Tools: []string{tool}}, "")
+			if strings.Contains(got, "Shell commands are confined") != (on && confined) {
+				t.Errorf("%s, confined %v: %s", tool, on, got)
+			}
+		}
+	}
+}

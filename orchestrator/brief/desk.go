@@ -26,6 +26,7 @@ type Desk struct {
 	Workspace    *workspace.Workspace
 	Project      *isolation.Project
 	Window       func(centurion.ModelRef) int // window of a model in tokens; 0 if unknown
+	Confined     bool                         // shell commands are confined fully
 }
 
 // Opening is the text before a session's first message. It is fixed when the session is created.
@@ -143,6 +144,9 @@ func (d *Desk) systemPrompt(a agents.Agent, isolation string) string {
 			where = sharedCheckout
 		}
 	}
+	if d.Confined && a.Holds("bash") {
+		where += confinedShell
+	}
 	return a.Prompt + fmt.Sprintf("\nSurroundings\n\n%s- System: %s/%s. Date: %s.\n", where, runtime.GOOS, runtime.GOARCH, time.Now().Format(time.DateOnly))
 }
 
@@ -153,6 +157,10 @@ const ownCheckout = `- Project directory: you work in a worktree of your own of 
 
 // sharedCheckout describes it for a session that does not write.
 const sharedCheckout = `- Project directory: a checkout of the project's git repository with everything that is merged so far. Paths are relative to it; so are those of shell commands.
+`
+
+// confinedShell says what confinement means for shell commands.
+const confinedShell = `- Shell commands are confined: they write only there and in temporary directories, not in .git and .opencode, and have no network unless the person allowed the command.
 `
 
 // Skills implements [tools.Skills] for an agent.
