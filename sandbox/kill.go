@@ -29,15 +29,15 @@ func (r *Runner) stopped() bool {
 	return r.killed
 }
 
-// register makes a started command known to [Runner.Kill]. It reports false if that was called meanwhile.
-func (r *Runner) register(p process, id string) bool {
+// register makes a started command known to [Runner.Kill] until forget is called. It reports whether Kill was called meanwhile.
+func (r *Runner) register(p process, id string) (killed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.running == nil {
 		r.running = map[string]process{}
 	}
 	r.running[id] = p
-	return !r.killed
+	return r.killed
 }
 
 // forget is called when a command has ended.

@@ -61,3 +61,33 @@ func TestKill(t *testing.T) {
 		t.Errorf("a command begins afterwards: %+v, %v", res, err)
 	}
 }
+
+// A command that begins while Kill looks ends like those that Kill found, also what has left its group.
+func TestKillOfBeginning(t *testing.T) {
+	mark := "kill-test-" + rand.Text()
+	for range 100 {
+		dir := t.TempDir()
+		r := &Runner{Grace: time.Hour, Mark: mark}
+		var res centurion.CommandResult
+		var err error
+		var g guard.Group
+		g.Go("run", func() error {
+			res, err = r.Run(t.Context(), centurion.Command{Script: "echo >begun; setsid sleep 60 & sleep 60", Dir: dir, Timeout: time.Minute})
+			return nil
+		})
+		for start := time.Now(); time.Since(start) < 20*time.Second; { // without a pause: it is the first moment that counts
+			if _, err := os.Stat(filepath.Join(dir, "begun")); err == nil {
+				break
+			}
+		}
+		r.Kill()
+		_ = g.Wait()
+		if err != nil || res.ExitCode != -1 || len(r.running) > 0 {
+			t.Fatalf("%+v, %v, kept: %d", res, err, len(r.running))
+		}
+		if left, err := scan(t.Context(), hostVariable+"="+mark); err != nil || len(left) > 0 {
+			_, _ = Sweep(t.Context(), mark)
+			t.Fatalf("left behind: %v, %v", left, err)
+		}
+	}
+}

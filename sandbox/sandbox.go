@@ -197,10 +197,9 @@ func (r *Runner) start(shell string, c centurion.Command, id string, out *os.Fil
 	if err != nil {
 		return nil, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Msg: "the shell did not start", Err: err}
 	}
-	if !r.register(p, id) {
+	if r.register(p, id) { // it may have begun, and have left its group: it ends like those that Kill found
 		kill(p)
-		p.wait()
-		return nil, &centurion.Error{Op: runOp, Kind: centurion.KindInterrupted, Msg: "stopped"}
+		endStrays(0, id)
 	}
 	return p, nil
 }
