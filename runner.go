@@ -18,6 +18,7 @@ type Command struct {
 	// Workspace is the directory below which a confined command may write, absolute; "" means Dir.
 	Workspace string
 	Network   bool          // a confined command may use the network: a person has allowed this command, not only commands in general
+	Check     bool          // it is confined apart from the workspace's other commands: it sees neither their processes nor their temporary files and caches
 	Env       []string      // added to the runner's allow-listed environment, as NAME=value
 	Timeout   time.Duration // 0 means the runner's default; the whole process tree ends with it
 	Begun     func()        // called at its start, after waiting for other commands; its clock starts then; may be nil

@@ -97,7 +97,7 @@ func (conn *Connection) startBackground() (*background, error) {
 	if fi, err := out.Stat(); err == nil {
 		x.from = fi.Size()
 	}
-	cmd := conn.hostCommand(context.Background(), self, out, os.Environ())
+	cmd := conn.hostCommand(context.Background(), self, conn.wanted(), out, os.Environ())
 	if err := cmd.Start(); err != nil {
 		return nil, &centurion.Error{Op: "start background host", Kind: centurion.KindInternal, Err: err}
 	}
@@ -129,7 +129,7 @@ func (conn *Connection) ConnectBackground(ctx context.Context) error {
 		}
 		if api != nil {
 			conn.set(nil, api)
-			err := sameVersion(info, conn.Options.Version)
+			err := conn.accepts(info)
 			if err == nil && !info.Detached && child == nil {
 				_, err = conn.startBackground()
 			}

@@ -13,6 +13,8 @@ import (
 	"centurion/config"
 	"centurion/guard"
 	"centurion/orchestrator/mail"
+	"centurion/sandbox"
+	"centurion/sandbox/confine"
 	"centurion/server"
 	"centurion/takeover"
 	"centurion/workspace"
@@ -68,7 +70,7 @@ func (conn *Connection) ConnectOrOwn(ctx context.Context, patience time.Duration
 		c, info, refused := conn.Connect(ctx)
 		if c != nil {
 			conn.set(nil, c)
-			return sameVersion(info, conn.Options.Version)
+			return conn.accepts(info)
 		}
 		if refused != nil {
 			return refused
@@ -80,6 +82,34 @@ func (conn *Connection) ConnectOrOwn(ctx context.Context, patience time.Duration
 			return err
 		}
 	}
+}
+
+// accepts refuses a host of another version, and one that confines commands less than this connection wants.
+func (conn *Connection) accepts(info server.Info) error {
+	if err := sameVersion(info, conn.Options.Version); err != nil || info.Way == "" {
+		return err
+	}
+	least := confine.None
+	switch conn.wanted() {
+	case "require":
+		least = confine.Full
+	case "auto":
+		least, _ = sandbox.Best()
+	}
+	if confine.Way(info.Way).Holds(least) {
+		return nil
+	}
+	return &centurion.Error{Op: "host project", Kind: centurion.KindConflict,
+		Msg:  fmt.Sprintf("process %d hosts this project and confines commands in the way %s, which is less than %s", info.PID, info.Way, least),
+		Hint: fmt.Sprintf("end it with `kill %d` and try again, or agree to that with --sandbox off", info.PID)}
+}
+
+// wanted is how the person wants commands confined; "" if that was not said.
+func (conn *Connection) wanted() string {
+	if conn.Config == nil {
+		return ""
+	}
+	return conn.Config.Own.Sandbox
 }
 
 // sameVersion refuses a host of another version: that combination was never tested.

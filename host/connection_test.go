@@ -15,6 +15,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"centurion"
+	"centurion/config"
 	"centurion/guard"
 	"centurion/server"
 )
@@ -63,14 +64,20 @@ func TestTakeSeat(t *testing.T) {
 	const version = "1.2.3"
 	for name, tt := range map[string]struct {
 		info *server.Info
+		how  string   // --sandbox
 		want []string // of the error; none: it is joined
 	}{
-		"the same version": {&server.Info{PID: 4711, Version: version}, nil},
-		"another version":  {&server.Info{PID: 4711, Version: "9.9.9"}, []string{"process 4711", "version 9.9.9", "this is version " + version}},
-		"no answer":        {nil, []string{"another centurion works in", "process 4711"}},
+		"the same version": {info: &server.Info{PID: 4711, Version: version}},
+		"another version":  {&server.Info{PID: 4711, Version: "9.9.9"}, "", []string{"process 4711", "version 9.9.9", "this is version " + version}},
+		"less confined":    {&server.Info{PID: 4711, Version: version, Way: "files"}, "require", []string{"process 4711", "in the way files", "less than full"}},
+		"as confined":      {info: &server.Info{PID: 4711, Version: version, Way: "full"}, how: "require"},
+		"unconfined":       {&server.Info{PID: 4711, Version: version, Way: "none"}, "auto", []string{"in the way none"}},
+		"that is agreed":   {info: &server.Info{PID: 4711, Version: version, Way: "none"}, how: "off"},
+		"no answer":        {nil, "", []string{"another centurion works in", "process 4711"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &Connection{Place: hostElsewhere(t, tt.info), Options: Options{Version: version}, Note: func(string) {}}
+			s := &Connection{Place: hostElsewhere(t, tt.info), Options: Options{Version: version}, Note: func(string) {},
+				Config: &config.Config{Own: config.Own{Sandbox: tt.how}}}
 			var err error
 			var joined bool
 			synctest.Test(t, func(t *testing.T) { // on the faked clock only the waits of the search itself take time

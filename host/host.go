@@ -153,7 +153,7 @@ func (h *Host) listen(how Options) error {
 	if err := os.Chmod(h.socket, 0o600); err != nil {
 		return errors.Join(StateError(h.State, err), l.Close())
 	}
-	info := server.Info{PID: os.Getpid(), Version: how.Version, Directory: h.Dir, Detached: how.Detached}
+	info := server.Info{PID: os.Getpid(), Version: how.Version, Directory: h.Dir, Detached: how.Detached, Way: h.runner.Confinement().Way}
 	h.server = &http.Server{Handler: server.Handler(h.api, h.Token, info, h.tellRefused), ReadHeaderTimeout: 10 * time.Second,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return server.WithPeer(ctx, h.runner.Peer(c)) }}
 	h.group.Go("serve socket", func() error {

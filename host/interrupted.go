@@ -71,7 +71,7 @@ func RunInterrupted(ctx context.Context, getenv func(string) string, output io.W
 
 // runBackground runs a background host and waits for it. When ctx ends, it asks the host to end.
 func (p Place) runBackground(ctx context.Context, self string, output io.Writer, env []string) error {
-	cmd := p.hostCommand(ctx, self, output, env)
+	cmd := p.hostCommand(ctx, self, "", output, env)
 	cmd.WaitDelay = pauseTimeout
 	cmd.Cancel = func() error {
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -124,9 +124,9 @@ func missionIDs(all []server.Mission) []string {
 }
 
 // hostCommand returns a background host of the project as a separate process: Ctrl-C in this terminal does not reach it, and it
-// occupies no directory of the person.
-func (p Place) hostCommand(ctx context.Context, self string, output io.Writer, env []string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, self, "host", "--dir", p.Dir)
+// occupies no directory of the person. sandbox is how it confines commands, "" to leave that to the configuration.
+func (p Place) hostCommand(ctx context.Context, self, sandbox string, output io.Writer, env []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, self, "host", "--dir", p.Dir, "--sandbox="+sandbox)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = output, output, p.State
 	cmd.Env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, "CENTURION_HOST=") })
 	detach(cmd)

@@ -215,8 +215,8 @@ func TestHandOverEndsAll(t *testing.T) {
 func TestBackgroundCommand(t *testing.T) {
 	p := Place{Dir: "/project", State: t.TempDir()}
 	env := []string{"A=1", centurion.HostVariable + "=mark", "CENTURION_HOST_LIKE=2"}
-	cmd := p.hostCommand(t.Context(), "/bin/centurion", os.Stderr, env)
-	if !slices.Equal(cmd.Args, []string{"/bin/centurion", "host", "--dir", "/project"}) || cmd.Dir != p.State || cmd.Stdout != os.Stderr || cmd.Stderr != os.Stderr {
+	cmd := p.hostCommand(t.Context(), "/bin/centurion", "require", os.Stderr, env)
+	if !slices.Equal(cmd.Args, []string{"/bin/centurion", "host", "--dir", "/project", "--sandbox=require"}) || cmd.Dir != p.State || cmd.Stdout != os.Stderr || cmd.Stderr != os.Stderr {
 		t.Errorf("%+v", cmd)
 	}
 	if !slices.Equal(cmd.Env, []string{"A=1", "CENTURION_HOST_LIKE=2"}) || env[1] != centurion.HostVariable+"=mark" {

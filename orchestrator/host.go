@@ -33,7 +33,6 @@ import (
 	"centurion/permission"
 	"centurion/sandbox"
 	"centurion/tools"
-	"centurion/verify"
 )
 
 // Host runs the missions of one project. Its methods are safe for concurrent use.
@@ -46,7 +45,6 @@ type Host struct {
 	Control  *control.Desk      // states of sessions, ends and limits of missions
 	cfg      Config
 	slots    *slots.Shared // the right to run, shared by all missions
-	checker  *verify.Checker
 	files    tools.Writers // lets one session at a time replace a file
 	auditor  *pulse.Auditor
 	desk     *plan.Desk
@@ -63,7 +61,7 @@ type Host struct {
 // New returns a host that runs nothing yet.
 func New(cfg Config) *Host {
 	cfg.complete()
-	h := &Host{cfg: cfg, slots: slots.New(cfg.Workers, cfg.Concurrency), checker: &verify.Checker{Runner: cfg.Runner},
+	h := &Host{cfg: cfg, slots: slots.New(cfg.Workers, cfg.Concurrency),
 		Project:  isolation.NewProject(cfg.Store, cfg.Workspace, cfg.Worktrees, cfg.Shadow),
 		missions: map[string]*mission{}}
 	h.Keeper = retention.New(retention.Config{Store: cfg.Store, Workspace: cfg.Workspace, Project: h.Project, Retention: cfg.Retention,

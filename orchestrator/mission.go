@@ -27,6 +27,7 @@ import (
 	"centurion/orchestrator/toolset"
 	"centurion/permission"
 	"centurion/tools"
+	"centurion/verify"
 )
 
 // mission is one running mission. Its loop runs in the goroutine that called Host.Run and owns the root conversation;
@@ -87,7 +88,8 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	reserves.Open(m.st.ID)
 	m.sessions = agent.New(m.st, m.iso, m.plan, m.approvals, reserves, h.cfg.agentConfig(), agent.Above{Take: writer.Take,
 		Startable: func(ctx context.Context) (string, error) { return writer.Startable(ctx, &m.claims.Registry) }, Answered: h.Mail.Answered})
-	prover := merge.NewProver(m.st, m.iso, m.plan, m.approvals, h.checker, h.cfg.Workspace.Dir(), m.sessions.Alone)
+	checker := &verify.Checker{Runner: h.cfg.Runner, Network: m.approvals.Online}
+	prover := merge.NewProver(m.st, m.iso, m.plan, m.approvals, checker, h.cfg.Workspace.Dir(), m.sessions.Alone)
 	m.frozen = frozen.New(m.st, m.plan)
 	m.queue = merge.NewQueue(prover, &m.claims.Registry, m.frozen, h.cfg.Returns)
 	m.opener = &opener.Opener{Mission: m.st, Plan: m.plan, Checkouts: m.iso, Sessions: m.sessions, Claims: m.claims, Commands: m.commands,

@@ -27,11 +27,17 @@ import (
 type shell struct {
 	mu  sync.Mutex
 	ran []string
+
+	online map[string]bool // of those that ran, whether they had the network
 }
 
 func (s *shell) Run(ctx context.Context, c centurion.Command) (centurion.CommandResult, error) {
 	s.mu.Lock()
 	s.ran = append(s.ran, c.Script)
+	if s.online == nil {
+		s.online = map[string]bool{}
+	}
+	s.online[c.Script] = c.Network
 	s.mu.Unlock()
 	word, arg, _ := strings.Cut(c.Script, " ")
 	if word == "flaky" && arg == fmt.Sprint(s.times(c.Script)) {

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -81,9 +82,20 @@ func MakeCaches(home string) {
 // TempDirs are the shared directories for temporary files. A workspace has them for itself where they can be emptied.
 var TempDirs = []string{"/tmp", "/var/tmp", "/dev/shm"}
 
+// cache returns the directory for the caches of builds where those of the person cannot be laid over: checks have their own.
+func (c *Confinement) cache(checks bool) string {
+	switch {
+	case c.Cache == "":
+		return ""
+	case checks:
+		return filepath.Join(c.Cache, "checks")
+	}
+	return filepath.Join(c.Cache, "agents")
+}
+
 // policy returns the policy for a workspace whose temporary directory is aside.
-func (c *Confinement) policy(workspace, aside string) confine.Policy {
-	p := confine.Policy{Write: slices.Concat([]string{workspace}, c.Write, single(c.Cache)), Read: c.Read, Hide: c.Hide, Caches: c.Caches, Empty: c.Empty,
+func (c *Confinement) policy(workspace, aside, cache string) confine.Policy {
+	p := confine.Policy{Write: slices.Concat([]string{workspace}, c.Write, single(cache)), Read: c.Read, Hide: c.Hide, Caches: c.Caches, Empty: c.Empty,
 		Aside: filepath.Join(aside, "caches"), Temp: filepath.Join(aside, "tmp")}
 	if p.Empty == nil {
 		p.Empty = TempDirs
@@ -135,30 +147,38 @@ type place struct {
 	confined
 }
 
-// placeOf returns the place for a workspace, which is opened at its first command.
-func (r *Runner) placeOf(workspace string) (*place, error) {
+// placeKey names a place: checks have one of their own, beside that of a workspace's other commands.
+type placeKey struct {
+	workspace string
+	checks    bool
+}
+
+// placeOf returns the place for a command, which is opened at its first one.
+func (r *Runner) placeOf(c centurion.Command) (*place, error) {
 	if r.Confine == nil || r.Confine.Way == confine.None {
 		return &place{}, nil
 	}
+	key := placeKey{cmp.Or(c.Workspace, c.Dir), c.Check}
 	r.mu.Lock()
-	p := r.places[workspace]
+	p := r.places[key]
 	if p == nil || p.gone() {
 		if r.places == nil {
-			r.places = map[string]*place{}
+			r.places = map[placeKey]*place{}
 		}
 		if p != nil {
 			_ = p.end()
 		}
 		p = &place{}
-		r.places[workspace] = p
+		r.places[key] = p
 	}
 	r.mu.Unlock()
-	p.once.Do(func() { p.err = r.openPlace(p, workspace) })
+	p.once.Do(func() { p.err = r.openPlace(p, key) })
 	return p, p.err
 }
 
-func (r *Runner) openPlace(p *place, workspace string) (err error) {
-	if workspace, err = filepath.EvalSymlinks(workspace); err != nil {
+func (r *Runner) openPlace(p *place, key placeKey) error {
+	workspace, err := filepath.EvalSymlinks(key.workspace)
+	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(r.Confine.Dir, 0o700); err != nil {
@@ -167,7 +187,13 @@ func (r *Runner) openPlace(p *place, workspace string) (err error) {
 	if p.aside, err = os.MkdirTemp(r.Confine.Dir, "w"); err != nil {
 		return err
 	}
-	policy := r.Confine.policy(workspace, p.aside)
+	cache := r.Confine.cache(key.checks)
+	if cache != "" {
+		if err := os.MkdirAll(cache, 0o700); err != nil {
+			return err
+		}
+	}
+	policy := r.Confine.policy(workspace, p.aside, cache)
 	if err := errors.Join(os.Mkdir(policy.Aside, 0o700), os.Mkdir(policy.Temp, 0o700)); err != nil {
 		return err
 	}
@@ -175,7 +201,7 @@ func (r *Runner) openPlace(p *place, workspace string) (err error) {
 	if r.Mark != "" {
 		env = append(env, hostVariable+"="+r.Mark)
 	}
-	return p.open(r.Confine, policy, env)
+	return p.open(r.Confine, policy, cache, env)
 }
 
 // end ends what runs in a place and removes its temporary directory.
@@ -203,10 +229,10 @@ func RemovePlaces(dir string) error {
 func (r *Runner) Release(workspace string) error {
 	var ended []*place
 	r.mu.Lock()
-	for dir, p := range r.places {
-		if dir == workspace || strings.HasPrefix(dir, workspace+string(filepath.Separator)) {
+	for key, p := range r.places {
+		if key.workspace == workspace || strings.HasPrefix(key.workspace, workspace+string(filepath.Separator)) {
 			ended = append(ended, p)
-			delete(r.places, dir)
+			delete(r.places, key)
 		}
 	}
 	r.mu.Unlock()
@@ -224,8 +250,8 @@ func (r *Runner) Release(workspace string) error {
 func (r *Runner) Close() error {
 	r.mu.Lock()
 	dirs := make([]string, 0, len(r.places))
-	for dir := range r.places {
-		dirs = append(dirs, dir)
+	for key := range r.places {
+		dirs = append(dirs, key.workspace)
 	}
 	r.mu.Unlock()
 	var err error

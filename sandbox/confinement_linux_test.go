@@ -194,6 +194,36 @@ func TestConfinedNetwork(t *testing.T) {
 	}
 }
 
+// A check shares neither temporary files nor caches with the agents' commands: they could have forged a test result there. It finds its
+// own of earlier checks.
+func TestChecksAreApart(t *testing.T) {
+	for _, way := range ways {
+		s := newScene(t, way)
+		s.r.Confine.Cache = t.TempDir()
+		forge := `for d in "$TMPDIR" "${XDG_CACHE_HOME:-$HOME/.cache}"; do echo forged > "$d/entry" || exit 1; done; (setsid sleep 60 >/dev/null 2>&1 &)`
+		look := `for d in "$TMPDIR" "${XDG_CACHE_HOME:-$HOME/.cache}"; do cat "$d/entry" 2>/dev/null && exit 1; done; ! grep -qs ^sleep /proc/[0-9]*/comm`
+		if res := s.run(t, centurion.Command{Script: forge}); res.ExitCode != 0 {
+			t.Fatalf("%s: %+v", way, res)
+		}
+		if way == confine.Files { // where other processes are seen, as its gaps say
+			look, _, _ = strings.Cut(look, "; ! grep")
+			look += "; true"
+		}
+		if res := s.run(t, centurion.Command{Script: look, Check: true}); res.ExitCode != 0 {
+			t.Errorf("%s: a check sees %q", way, res.Output)
+		}
+		if res := s.run(t, centurion.Command{Script: forge, Check: true}); res.ExitCode != 0 {
+			t.Fatalf("%s: %+v", way, res)
+		}
+		if res := s.run(t, centurion.Command{Script: `cat "${XDG_CACHE_HOME:-$HOME/.cache}/entry"`, Check: true}); res.Output != "forged\n" {
+			t.Errorf("%s: an earlier check's cache is gone: %+v", way, res)
+		}
+		if err := s.r.Release(s.project); err != nil || len(s.r.places) > 0 {
+			t.Errorf("%s: %d places are left, %v", way, len(s.r.places), err)
+		}
+	}
+}
+
 // What commands write to the person's caches is theirs alone, and dropped with the workspace.
 func TestCachesAreLaidOver(t *testing.T) {
 	s := newScene(t, confine.Full)
@@ -275,7 +305,7 @@ func TestHelperIsReplaced(t *testing.T) {
 	if res := s.run(t, centurion.Command{Script: "kill -9 1; kill -TERM 1; echo still here"}); res.Output != "still here\n" {
 		t.Errorf("a command ended its helper: %+v", res)
 	}
-	k := s.r.places[s.project].helper()
+	k := s.r.places[placeKey{s.project, false}].helper()
 	if err := k.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -24,11 +24,11 @@ type confined struct {
 }
 
 // open begins to confine by a policy.
-func (c *confined) open(how *Confinement, p confine.Policy, env []string) (err error) {
+func (c *confined) open(how *Confinement, p confine.Policy, cache string, env []string) (err error) {
 	c.policy = p
 	if how.Way != confine.Full {
-		if how.Cache != "" {
-			c.caches = []string{"XDG_CACHE_HOME=" + how.Cache, "GOCACHE=" + filepath.Join(how.Cache, "go-build"), "npm_config_cache=" + filepath.Join(how.Cache, "npm")}
+		if cache != "" {
+			c.caches = []string{"XDG_CACHE_HOME=" + cache, "GOCACHE=" + filepath.Join(cache, "go-build"), "npm_config_cache=" + filepath.Join(cache, "npm")}
 		}
 		return nil
 	}

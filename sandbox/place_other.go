@@ -13,7 +13,7 @@ import (
 // confined starts commands where nothing confines them.
 type confined struct{}
 
-func (confined) open(*Confinement, confine.Policy, []string) error {
+func (confined) open(*Confinement, confine.Policy, string, []string) error {
 	return errors.New("this system has no means that are used to confine commands")
 }
 

@@ -61,7 +61,7 @@ type Runner struct {
 	mu      sync.Mutex         // protects the fields below
 	killed  bool               // no command starts any more: see [Runner.Kill]
 	running map[string]process // by the id in their environment
-	places  map[string]*place  // confined workspaces, by their directory
+	places  map[placeKey]*place
 }
 
 var _ centurion.Runner = (*Runner)(nil)
@@ -184,7 +184,7 @@ func (r *Runner) begin(shell string, c centurion.Command, id string) (p process,
 // start starts a command, confined if this runner confines, so that [Runner.Kill] finds it, unless that was called before. Both its
 // streams go to out, so that they keep their order; its input is the null device.
 func (r *Runner) start(shell string, c centurion.Command, id string, out *os.File) (process, error) {
-	in, err := r.placeOf(cmp.Or(c.Workspace, c.Dir))
+	in, err := r.placeOf(c)
 	if err != nil {
 		return nil, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Msg: "commands cannot be confined", Err: err,
 			Hint: "see: centurion doctor"}

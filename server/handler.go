@@ -121,6 +121,7 @@ type Info struct {
 	Version   string `json:"version"`
 	Directory string `json:"directory"`
 	Detached  bool   `json:"detached"` // it runs in the background, independent of the terminal
+	Way       string `json:"way"`      // how it confines commands: full, files or none
 }
 
 type handler struct{ api API }

@@ -29,6 +29,8 @@ const (
 type Checker struct {
 	Runner  centurion.Runner
 	Timeout time.Duration // for one command; 0 means [DefaultTimeout]
+	// Network reports whether a command may use the network where commands are confined; nil means none.
+	Network func(command string) bool
 }
 
 // Run runs one acceptance command in dir, an absolute path, and returns its receipt. The command passed if it exited by itself with code 0. A command
@@ -100,7 +102,7 @@ func (c *Checker) runOn(ctx context.Context, t Trees, tree, command, script stri
 func (c *Checker) once(ctx context.Context, dir, command, script string, limit int) (centurion.CheckRun, error) {
 	timeout := cmp.Or(c.Timeout, DefaultTimeout)
 	run := centurion.CheckRun{ExitCode: -1, Time: centurion.Now()}
-	want := centurion.Command{Script: script, Dir: dir, Network: true, Timeout: timeout, Keep: limit}
+	want := centurion.Command{Script: script, Dir: dir, Check: true, Network: c.Network != nil && c.Network(command), Timeout: timeout, Keep: limit}
 	strict := strictPipes(command)
 	if strict {
 		want.Script = pipefail + drained(script)
@@ -111,6 +113,9 @@ func (c *Checker) once(ctx context.Context, dir, command, script string, limit i
 		res, err = c.Runner.Run(ctx, want)
 	}
 	run.Output, run.Millis, run.Digest = res.Output, res.Duration.Milliseconds(), digest(res.Output)
+	if res.Held != "" {
+		run.Output += "\n(" + res.Held + ")\n"
+	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return run, &centurion.Error{Op: "verify", Kind: centurion.KindOf(context.Cause(ctx)),
@@ -119,6 +124,8 @@ func (c *Checker) once(ctx context.Context, dir, command, script string, limit i
 		run.Error = err.Error()
 	case res.TimedOut:
 		run.Error = fmt.Sprintf("timed out after %s", timeout)
+	case res.Exceeded != "":
+		run.Error = "it used more than " + res.Exceeded
 	default:
 		run.ExitCode = res.ExitCode
 		run.Passed = res.ExitCode == 0

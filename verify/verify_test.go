@@ -30,24 +30,27 @@ func TestRun(t *testing.T) {
 		{"red", "go test ", centurion.CommandResult{ExitCode: 1, Output: "FAIL"}, nil, centurion.Receipt{Command: "go test ", ExitCode: 1, Output: "FAIL"}},
 		{"timed out", "x", centurion.CommandResult{ExitCode: 0, TimedOut: true, Output: "…"}, nil,
 			centurion.Receipt{Command: "x", ExitCode: -1, Error: "timed out after 10m0s", Output: "…"}},
+		{"too much", "x", centurion.CommandResult{ExitCode: -1, Exceeded: "512 processes"}, nil,
+			centurion.Receipt{Command: "x", ExitCode: -1, Error: "it used more than 512 processes"}},
+		{"held", "x", centurion.CommandResult{ExitCode: 1, Held: "no network"}, nil, centurion.Receipt{Command: "x", ExitCode: 1, Output: "\n(no network)\n"}},
 		{"killed", "x", centurion.CommandResult{ExitCode: -1}, nil, centurion.Receipt{Command: "x", ExitCode: -1}},
 		{"not started", "x", centurion.CommandResult{}, errors.New("no shell"), centurion.Receipt{Command: "x", ExitCode: -1, Error: "no shell"}},
 		{"empty", " \t", centurion.CommandResult{}, nil, centurion.Receipt{Command: " \t", ExitCode: -1, Error: "the command is empty and proves nothing"}},
 	}
 	for _, test := range tests {
 		c := Checker{Runner: runner(func(_ context.Context, c centurion.Command) (centurion.CommandResult, error) {
-			if c.Script != test.command || c.Dir != "/dir" || c.Timeout != DefaultTimeout || c.Keep != keep {
+			if c.Script != test.command || c.Dir != "/dir" || c.Timeout != DefaultTimeout || c.Keep != keep || !c.Check || c.Network != (test.name == "green") {
 				t.Errorf("%s: ran %+v", test.name, c)
 			}
 			return test.result, test.err
-		})}
+		}), Network: func(command string) bool { return command == "go test" }}
 		got, err := c.Run(t.Context(), "/dir", test.command)
 		if err != nil || centurion.CheckID(centurion.PrefixReceipt, got.ID) != nil || got.Time.IsZero() {
 			t.Errorf("%s: %+v, %v", test.name, got, err)
 		}
 		got.ID, got.Time = "", centurion.Time{}
 		if test.want.Error != "the command is empty and proves nothing" {
-			test.want.Digest = digest(test.want.Output)
+			test.want.Digest = digest(test.result.Output)
 		}
 		if !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: got %+v, want %+v", test.name, got, test.want)

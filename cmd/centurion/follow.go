@@ -317,17 +317,18 @@ func (c *cli) awaitHost(ctx context.Context, dir, id string) {
 }
 
 func hostCommand(c *cli) *cobra.Command {
-	var dir string
+	var dir, sandbox string
 	cmd := &cobra.Command{Use: "host", Short: "Host this project's missions in the background", Hidden: true,
 		Long: "Host this project's missions in the background, until none is left. `centurion run --detach` starts it.",
 		Args: exactly(0, 0, "no arguments"), Example: "  centurion host --dir .",
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.backgroundHost(cmd.Context(), dir) }}
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.backgroundHost(cmd.Context(), dir, sandbox) }}
 	cmd.Flags().StringVar(&dir, "dir", "", "the project directory (default: here)")
+	cmd.Flags().StringVar(&sandbox, "sandbox", "", "how commands are confined: auto, require or off (default: as configured)")
 	return cmd
 }
 
 // backgroundHost is `centurion host`.
-func (c *cli) backgroundHost(ctx context.Context, dir string) error {
+func (c *cli) backgroundHost(ctx context.Context, dir, sandbox string) error {
 	p, ws, err := c.locate(dir)
 	if err != nil {
 		return err
@@ -337,6 +338,7 @@ func (c *cli) backgroundHost(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	cfg.Own.Sandbox = cmp.Or(sandbox, cfg.Own.Sandbox)
 	return host.RunBackground(ctx, p, ws, cfg, c.hostOptions())
 }
 

@@ -44,11 +44,12 @@ type Approvals struct {
 	mu      sync.Mutex               // protects the fields below
 	waiters map[string]chan struct{} // by ask id; closed when it is answered
 	always  grants
+	online  map[string]bool // the host's own commands that more than a default rule has allowed
 }
 
 // New returns the approvals of a mission, without earlier answers: see [Approvals.Restore].
 func New(st *state.Mission, iso *isolation.Checkouts, p *plan.Plan, cfg Config) *Approvals {
-	return &Approvals{st: st, iso: iso, plan: p, cfg: cfg, waiters: map[string]chan struct{}{}}
+	return &Approvals{st: st, iso: iso, plan: p, cfg: cfg, waiters: map[string]chan struct{}{}, online: map[string]bool{}}
 }
 
 // grants are the permissions given by "always" answers. They last as long as the mission, across restarts.

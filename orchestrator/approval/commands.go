@@ -20,8 +20,12 @@ const acceptance = "acceptance command"
 // MayCheck asks whether an acceptance command may run. Commands accepted with the plan may; others follow the rules for shell commands.
 func (m *Approvals) MayCheck(ctx context.Context, command, agent, task string) error {
 	rec, err := m.st.Store.Mission(ctx, m.st.ID)
-	if err != nil || rec.Options.TrustVerify || slices.Contains(rec.Approved, command) || slices.Contains(rec.Options.Verify, command) && !rec.Options.AskVerify {
+	if err != nil {
 		return err
+	}
+	if rec.Options.TrustVerify || slices.Contains(rec.Approved, command) || slices.Contains(rec.Options.Verify, command) && !rec.Options.AskVerify {
+		m.setOnline(command)
+		return nil
 	}
 	return m.MayRun(ctx, rec, command, agent, task, acceptance)
 }
@@ -46,6 +50,9 @@ func (m *Approvals) MayRun(ctx context.Context, rec centurion.Mission, command, 
 	d := decide()
 	switch {
 	case d.Action == permission.Allow:
+		if d.Level != permission.DefaultLevel {
+			m.setOnline(command)
+		}
 		return nil
 	case d.Action == permission.Deny:
 		return mayNot(what, command, d.Reason, fix)
@@ -55,6 +62,7 @@ func (m *Approvals) MayRun(ctx context.Context, rec centurion.Mission, command, 
 		Created: centurion.Now()}
 	switch {
 	case rec.Options.Ask == "allow" && !shipped:
+		m.setOnline(command)
 		return nil
 	case rec.Options.Ask == "allow":
 		d.Reason = "it came with the project and is not trusted, which --ask allow does not replace"
@@ -62,6 +70,9 @@ func (m *Approvals) MayRun(ctx context.Context, rec centurion.Mission, command, 
 		got, err := m.Await(ctx, ask, func() bool { return decide().Action == permission.Allow })
 		if err == nil && got.Answer != "once" && got.Answer != "always" {
 			return mayNot(what, command, "a person refused it", fix)
+		}
+		if err == nil {
+			m.setOnline(command)
 		}
 		return err
 	default:
@@ -71,6 +82,20 @@ func (m *Approvals) MayRun(ctx context.Context, rec centurion.Mission, command, 
 		return err
 	}
 	return mayNot(what, command, d.Reason, fix)
+}
+
+// setOnline lets a command of the host use the network: it is a person's, or a person, their rule or their policy has allowed it.
+func (m *Approvals) setOnline(command string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.online[command] = true
+}
+
+// Online reports whether a command that [Approvals.MayCheck] has allowed may use the network.
+func (m *Approvals) Online(command string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.online[command]
 }
 
 // MayExchange asks a person whether a check that was changed in the plan's file counts. Without one to ask, it does not.

@@ -19,6 +19,12 @@ const (
 	None  Way = "none"  // nothing
 )
 
+// Holds reports whether a way is at least as strong as another.
+func (w Way) Holds(least Way) bool {
+	ways := []Way{None, Files, Full}
+	return slices.Index(ways, w) >= slices.Index(ways, least)
+}
+
 // Policy is what the commands of one workspace may reach. Paths are absolute and without links; those that do not exist are passed over,
 // except in Write.
 type Policy struct {
