@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/guard"
 	"centurion/sandbox/confine"
 )
 
@@ -357,6 +358,32 @@ func TestLimits(t *testing.T) {
 	res := s.run(t, centurion.Command{Script: "grep 'Max processes' /proc/self/limits | tr -s ' '; cat /proc/sys/kernel/pid_max"})
 	if person, numbers, _ := strings.Cut(res.Output, "\n"); person != "Max processes 32 32 processes " || newKernel(t) && numbers != "332\n" {
 		t.Errorf("the kernel's limits: %q", res.Output)
+	}
+}
+
+// TRIAL R12: bombs end, each told why, and other commands of the workspace end well beside them: the helper survives that no more processes
+// can be made. These bombs end by themselves, in case that nothing stops them.
+func TestBombsLeaveOthersAlone(t *testing.T) {
+	scripts := map[string]string{
+		"200 MB of memory": "head -c 1000m /dev/zero | tail",
+		"64 processes":     `f() { if [ $1 -gt 0 ]; then for i in 1 2 3 4; do f $(($1 - 1)) & done; fi; sleep 5; wait; }; f 5 2>/dev/null`,
+		"":                 "sleep 1; echo on",
+	}
+	for range 3 {
+		s := newScene(t, confine.Full)
+		s.r.Slots, s.r.Confine.Limits = len(scripts), confine.Limits{Processes: 64, Memory: 200 << 20}
+		var g guard.Group
+		for over, script := range scripts {
+			g.Go(over, func() error {
+				if res := s.run(t, centurion.Command{Script: script}); res.Exceeded != over || over == "" && !strings.HasSuffix(res.Output, "on\n") { // the shell may have said that it tries again
+					t.Errorf("%s: %+v", script, res)
+				}
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -91,6 +92,9 @@ func (h *serving) serve() error {
 	if err != nil || first.Policy == nil {
 		return err
 	}
+	if err := keepThreads(); err != nil {
+		return err
+	}
 	capTasks(first.Limits)
 	offline, online, err := enter(*first.Policy)
 	if err != nil {
@@ -167,10 +171,27 @@ func descriptor(oob []byte) int {
 }
 
 // start starts a command and tells the host. An error means that the host is gone.
-func (h *serving) start(launcher *confine.Launcher, m toHelper, out int) error {
+func (h *serving) start(launcher *confine.Launcher, m toHelper, out int) (err error) {
+	defer unix.Close(out)
+	for range startTries {
+		if err = h.fork(launcher, m, out); !errors.Is(err, unix.EAGAIN) {
+			break
+		}
+		time.Sleep(limitPoll) // another command uses all numbers of processes, and is about to be ended for it
+	}
+	if err != nil {
+		return h.send(fromHelper{ID: m.ID, Error: err.Error()}, 0)
+	}
+	return nil
+}
+
+// startTries is how often a command is started while no more processes can be made.
+const startTries = 20
+
+// fork starts a command and tells the host; an error is that of the start.
+func (h *serving) fork(launcher *confine.Launcher, m toHelper, out int) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	defer unix.Close(out)
 	pid := 0
 	err := launcher.Do(func() error {
 		null, err := os.Open(os.DevNull)
@@ -183,7 +204,7 @@ func (h *serving) start(launcher *confine.Launcher, m toHelper, out int) error {
 		return err
 	})
 	if err != nil {
-		return h.send(fromHelper{ID: m.ID, Error: err.Error()}, 0)
+		return err
 	}
 	h.commands[pid] = m.ID
 	return h.send(fromHelper{ID: m.ID}, pid)

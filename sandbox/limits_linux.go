@@ -2,15 +2,21 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"centurion"
+	"centurion/guard"
 	"centurion/sandbox/confine"
 )
 
@@ -52,45 +58,133 @@ func capTasks(limits confine.Limits) {
 	}
 }
 
+// keptThreads are more threads than this helper ever needs at once.
+const keptThreads = 24
+
+// keepThreads makes the threads of this helper in advance: the runtime keeps idle ones, and ends the process if it cannot make one, as while
+// a bomb has used up all numbers.
+func keepThreads() error {
+	var group guard.Group
+	var all sync.WaitGroup
+	all.Add(keptThreads)
+	for range keptThreads {
+		group.Go("make thread", func() error {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			all.Done()
+			all.Wait() // so that each has a thread of its own
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
 // reservedNumbers are the lowest process numbers, which are not used again once the numbers wrap.
 const reservedNumbers = 300
 
-// watch kills all commands of this helper when they use more than the limits.
+// watch ends the command that uses most when all of this helper together use more than the limits, and everything if that did not help.
 func (h *serving) watch(limits confine.Limits) error {
 	poll := time.NewTicker(limitPoll)
 	defer poll.Stop()
+	looks := 0 // in a row at which it was too much
 	for range poll.C {
-		if over := h.over(limits); over != "" {
-			h.mu.Lock()
+		names, over, weigh := h.over(limits)
+		if over == "" {
+			looks = 0
+			continue
+		}
+		looks++
+		h.mu.Lock()
+		if looks < patience {
+			h.endHeaviest(names, over, weigh)
+		} else {
 			for pid := range h.commands {
 				h.exceeded[pid] = over
 			}
 			_ = unix.Kill(-1, unix.SIGKILL) // every process of this namespace but the helper, at once; none is there for ESRCH
-			h.mu.Unlock()
 		}
+		h.mu.Unlock()
 	}
 	return nil
 }
 
-// over returns the limit that the running commands exceed, "" for none.
-func (h *serving) over(limits confine.Limits) string {
+// patience is the number of looks in a row at which everything ends: several commands may have to end one after the other.
+const patience = 3
+
+// endHeaviest kills the command that weighs most, with its group and its descendants, or what commands have left behind if that weighs
+// more than any of them. The caller holds the mutex.
+func (h *serving) endHeaviest(names []string, over string, weigh func(pid string) int64) {
+	weights, members := map[int]int64{}, map[int][]int{}
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		root := h.commandOf(pid)
+		weights[root] += weigh(name)
+		members[root] = append(members[root], pid)
+	}
+	heaviest := slices.MaxFunc(append(slices.Collect(maps.Keys(weights)), 0), func(a, b int) int { return cmp.Compare(weights[a], weights[b]) })
+	if heaviest != 0 {
+		h.exceeded[heaviest] = over
+		_ = unix.Kill(-heaviest, unix.SIGKILL) // at once, so that a bomb does not outrun it
+	}
+	for _, pid := range members[heaviest] {
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+}
+
+// commandOf returns the command to whose group a process belongs or from which it descends; 0 if it has left both.
+func (h *serving) commandOf(pid int) int {
+	for range maxParents {
+		if _, ok := h.commands[pid]; ok {
+			return pid
+		}
+		f := stat(strconv.Itoa(pid)) // state, parent, group ...
+		if len(f) < 3 {
+			return 0
+		}
+		if group, _ := strconv.Atoi(f[2]); h.commands[group] != "" {
+			return group
+		}
+		if pid, _ = strconv.Atoi(f[1]); pid <= 1 {
+			return 0
+		}
+	}
+	return 0
+}
+
+// maxParents bounds the walk to a command, since numbers may be used again meanwhile.
+const maxParents = 1000
+
+// over returns the processes, the limit that they exceed, "" for none, and how much of it a process uses.
+func (h *serving) over(limits confine.Limits) (names []string, reason string, weigh func(pid string) int64) {
 	h.mu.Lock()
 	idle := len(h.commands) == 0
 	h.mu.Unlock()
 	if idle {
-		return ""
+		return nil, "", nil
 	}
 	names, err := processes()
 	if err != nil {
-		return ""
+		return nil, "", nil
 	}
 	if limits.Processes > 0 && len(names)-1 > limits.Processes {
-		return fmt.Sprintf("%d processes", limits.Processes)
+		names = slices.DeleteFunc(names, ended)
+	}
+	if limits.Processes > 0 && len(names)-1 > limits.Processes {
+		return names, fmt.Sprintf("%d processes", limits.Processes), func(string) int64 { return 1 }
 	}
 	if limits.Memory > 0 && used(names, resident) > limits.Memory && used(names, proportional) > limits.Memory {
-		return centurion.Bytes(limits.Memory) + " of memory"
+		return names, centurion.Bytes(limits.Memory) + " of memory", proportional
 	}
-	return ""
+	return nil, "", nil
+}
+
+// ended reports whether a process has ended and is only in the list of processes until its parent has noticed.
+func ended(pid string) bool {
+	f := stat(pid)
+	return len(f) == 0 || f[0] == "Z" || f[0] == "X"
 }
 
 // used adds what the processes use, without this one.
