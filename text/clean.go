@@ -1,6 +1,7 @@
 package text
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode"
@@ -144,6 +145,27 @@ func countMarks(n int, r rune) int {
 		return n + 1
 	}
 	return 0
+}
+
+// EscapeJSON writes characters that a terminal might interpret as \u escapes: the JSON has the same meaning and is safe to display.
+func EscapeJSON(line []byte) []byte {
+	bad := func(r rune) bool { return r >= 0x7f && Unsafe(r) }
+	if !bytes.ContainsFunc(line, bad) {
+		return line
+	}
+	out := make([]byte, 0, len(line)+16)
+	for _, r := range string(line) {
+		switch {
+		case !bad(r):
+			out = utf8.AppendRune(out, r)
+		case r > 0xffff:
+			r -= 0x10000
+			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return out
 }
 
 // Unsafe reports whether r is a control character, a line break that only some programs obey, or an invisible character: a text

@@ -9,7 +9,6 @@ import (
 	"io"
 	"iter"
 	"strings"
-	"unicode/utf8"
 
 	"centurion"
 	"centurion/text"
@@ -97,27 +96,6 @@ func RunJSON(ctx context.Context, w io.Writer, events iter.Seq2[centurion.Event,
 			return nil, &centurion.Error{Op: "write event", Kind: centurion.KindInternal, Err: err,
 				Msg: fmt.Sprintf("event %d does not marshal", cmp.Or(e.Seq, e.After))}
 		}
-		return harmlessJSON(buf.Bytes()), nil
+		return text.EscapeJSON(buf.Bytes()), nil
 	})
-}
-
-// harmlessJSON writes characters that a terminal might interpret as \u escapes: the JSON has the same meaning and is safe to display.
-func harmlessJSON(line []byte) []byte {
-	bad := func(r rune) bool { return r >= 0x7f && text.Unsafe(r) }
-	if !bytes.ContainsFunc(line, bad) {
-		return line
-	}
-	out := make([]byte, 0, len(line)+16)
-	for _, r := range string(line) {
-		switch {
-		case !bad(r):
-			out = utf8.AppendRune(out, r)
-		case r > 0xffff:
-			r -= 0x10000
-			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-	}
-	return out
 }

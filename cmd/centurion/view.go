@@ -135,7 +135,14 @@ func plainCommand(use, short, long, example string, do func(ctx context.Context,
 
 const noMissions = "No missions here yet. Start one with: centurion run \"GOAL\""
 
-func writeJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
+// writeJSON prints a value; what a terminal would obey or hide in its texts is escaped, which changes no value.
+func writeJSON(w io.Writer, v any) error {
+	b, err := json.Marshal(v)
+	if err == nil {
+		_, err = w.Write(append(text.EscapeJSON(b), '\n'))
+	}
+	return err
+}
 
 func first(args []string) string {
 	if len(args) == 0 {
