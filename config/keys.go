@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -155,6 +156,10 @@ func (c *Config) Keys() []redact.Key {
 	for _, id := range slices.Sorted(maps.Keys(c.Providers)) {
 		p := c.Providers[id]
 		out = append(out, redact.Key{Name: id, Value: string(p.APIKey)})
+		if u, err := url.Parse(p.BaseURL); err == nil && u.User != nil {
+			password, _ := u.User.Password()
+			out = append(out, redact.Key{Name: id, Value: password})
+		}
 		for _, header := range slices.Sorted(maps.Keys(p.Headers)) {
 			if value := p.Headers[header]; redact.Named(header) || strings.EqualFold(header, "Authorization") {
 				out = append(out, redact.Key{Name: id, Value: value[strings.LastIndexByte(value, ' ')+1:]})

@@ -214,9 +214,9 @@ func TestKeysToHide(t *testing.T) {
 	own, open := filepath.Join(w.home, ".local", "share", "centurion", "auth.json"), filepath.Join(w.home, ".local", "share", "opencode", "auth.json")
 	w.write(own, `{"groq":{"type":"api","key":"own-groq-1"}}`)
 	w.write(open, `{"openai":{"type":"oauth","access":"access-1","refresh":"refresh-1"}}`)
-	w.global("opencode/opencode.json", `{"provider":{"corp":{"options":{"apiKey":"corp-key-1","headers":{"Authorization":"Bearer bearer-1","X-Team":"team-1234"}}}}}`)
-	text := "own-groq-1 access-1 refresh-1 corp-key-1 bearer-1 team-1234"
-	if got := redact.New(w.load().Keys()...).Text(text); got != "[key groq] [key openai] [key openai] [key corp] [key corp] team-1234" {
+	w.global("opencode/opencode.json", `{"provider":{"corp":{"options":{"apiKey":"corp-key-1","headers":{"Authorization":"Bearer bearer-1","X-Team":"team-1234"}}},"proxy":{"options":{"baseURL":"https://me:pass-word-1@example.com/v1"}}}}`)
+	text := "own-groq-1 access-1 refresh-1 corp-key-1 bearer-1 team-1234 pass-word-1"
+	if got := redact.New(w.load().Keys()...).Text(text); got != "[key groq] [key openai] [key openai] [key corp] [key corp] team-1234 [key proxy]" {
 		t.Error(got)
 	}
 	if runtime.GOOS == "windows" {

@@ -33,6 +33,9 @@ type Resolved struct {
 	Warning   string           // one line for stderr; empty unless Unknown
 }
 
+// Address is BaseURL without its password, for messages.
+func (r Resolved) Address() string { return shown(r.BaseURL) }
+
 // ResolveModel finds the model for a mission: that of flag, otherwise the configured one, otherwise one available in the environment (a
 // configured provider of the person's own, a key of a known provider, a local server).
 //

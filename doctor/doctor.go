@@ -137,7 +137,7 @@ func (d *doctor) configuration(ctx context.Context) []Finding {
 	case err != nil:
 		model = failed("model", err)
 	default:
-		model.Detail = fmt.Sprintf("%s at %s (from %s)", r.Model, r.BaseURL, cmp.Or(r.From, "the configuration")) +
+		model.Detail = fmt.Sprintf("%s at %s (from %s)", r.Model, r.Address(), cmp.Or(r.From, "the configuration")) +
 			text.When(r.KeySource != "", ", key from "+r.KeySource) + text.When(r.Price == nil, ", price unknown")
 		if r.Unknown {
 			model.Status, model.Hint = Warn, r.Warning

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/redact"
 )
 
 // boss is the orchestrator as far as the tools see it.
@@ -254,6 +255,17 @@ func TestMissionComplete(t *testing.T) {
 	r := b.must("mission_complete", args{"summary": "all done"})
 	want(t, "output", r.Output, "the mission is complete")
 	want(t, "ends the turn", r.EndTurn, true)
+}
+
+// S7: a key that a model says does not reach the plan, which is shown, sent and kept; what is not given stays not given.
+func TestPlanHasNoKeys(t *testing.T) {
+	c := &Call{Keys: redact.New(redact.Key{Name: "SERVICE", Value: "zq7-0wn-service-key"})}
+	got, err := c.withoutKeys(TodoUpdate{Content: "use zq7-0wn-service-key", Items: []ItemUpdate{{ID: "T1", Note: "it is zq7-0wn-service-key", After: []string{}}, {ID: "T2", Title: "x"}},
+		Add: []NewItem{{Title: "y", Verify: []string{"curl -H zq7-0wn-service-key"}}}})
+	want(t, "error", err, nil)
+	want(t, "plan", fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", TodoUpdate{Content: "use [key SERVICE]", Items: []ItemUpdate{{ID: "T1", Note: "it is [key SERVICE]", After: []string{}}, {ID: "T2", Title: "x"}},
+		Add: []NewItem{{Title: "y", Verify: []string{"curl -H [key SERVICE]"}}}}))
+	want(t, "cleared", got.Items[0].After != nil && got.Items[1].After == nil, true)
 }
 
 func TestUpdateTodo(t *testing.T) {

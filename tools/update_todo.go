@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"encoding/json"
 )
 
 type updateTodoInput struct {
@@ -39,7 +40,10 @@ func runUpdateTodo(ctx context.Context, c *Call, in updateTodoInput) (Result, er
 	if c.Planner == nil {
 		return denied(op, "your role does not change the plan", "say in your answer what should change in it")
 	}
-	u := TodoUpdate(in)
+	u, err := c.withoutKeys(TodoUpdate(in))
+	if err != nil {
+		return Result{}, err
+	}
 	if u.Level == 0 && u.Content == "" && len(u.Items) == 0 && len(u.Add) == 0 {
 		return Result{}, usage(op, "give level, content, items or add", "nothing was given to change")
 	}
@@ -56,4 +60,17 @@ func runUpdateTodo(ctx context.Context, c *Call, in updateTodoInput) (Result, er
 		return Result{}, err
 	}
 	return Result{Output: out, Title: "plan", Metadata: map[string]any{"level": u.Level, "changed": len(u.Items), "added": len(u.Add), "remarks": remarks}}, nil
+}
+
+// withoutKeys returns the update with placeholders for keys: the plan is shown, sent and kept.
+func (c *Call) withoutKeys(u TodoUpdate) (clean TodoUpdate, err error) {
+	b, err := json.Marshal(u)
+	if err != nil {
+		return u, err
+	}
+	err = json.Unmarshal([]byte(c.Keys.Text(string(b))), &clean)
+	for i := range clean.Items {
+		clean.Items[i].After = u.Items[i].After // an empty list clears it, and JSON leaves it out
+	}
+	return clean, err
 }

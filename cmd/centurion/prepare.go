@@ -80,7 +80,7 @@ func (c *runner) configure(ctx context.Context, ws *workspace.Workspace) (*confi
 		c.note(first.Warning)
 	}
 	if first.Default {
-		c.note(fmt.Sprintf("model %s (%s)", first.Model, cmp.Or(first.From, first.BaseURL)))
+		c.note(fmt.Sprintf("model %s (%s)", first.Model, cmp.Or(first.From, first.Address())))
 	}
 	cfg.Own.Sandbox = c.f.sandbox
 	cfg.Own.MaxWorkers = cmp.Or(c.f.maxWorkers, cfg.Own.MaxWorkers)
