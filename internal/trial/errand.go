@@ -1,0 +1,51 @@
+package trial
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+
+	"centurion/provider/scripted"
+)
+
+// errand runs the calls one after the other in a mission whose agent does whatever it is told, and returns them with their results.
+// change, if not nil, changes the command before it is started.
+func (p *project) errand(calls []scripted.Call, change func(*exec.Cmd), args ...string) (*process, []past) {
+	var mu sync.Mutex
+	var done []past
+	p.Serve(scripted.Config{Pace: -1, Chunk: -1, Func: func(r scripted.Request) scripted.Answer {
+		if len(r.Tools()) == 0 {
+			return scripted.Answer{Say: "It was done."}
+		}
+		all := history(r)
+		mu.Lock()
+		defer mu.Unlock()
+		if len(all) > len(done) {
+			done = all
+		}
+		if len(all) < len(calls) {
+			return scripted.Answer{Calls: calls[len(all) : len(all)+1]}
+		}
+		return scripted.Answer{Say: "All is done."}
+	}})
+	c := p.StartWith(change, append([]string{"run", "--format", "json", "--model", "custom/m", "--isolation", "shared"}, args...)...)
+	c.Wait(p.t, waitLimit)
+	mu.Lock()
+	defer mu.Unlock()
+	if len(done) < len(calls) {
+		p.t.Failf("%d of %d calls were made: %s", len(done), len(calls), lastLines(c.Stderr(), 3))
+	}
+	return c, done
+}
+
+// put writes a file of the project, or of the person's home by "~/NAME".
+func (p *project) put(name, text string) string {
+	path := filepath.Join(p.Dir, name)
+	if len(name) > 1 && name[:2] == "~/" {
+		path = filepath.Join(p.Home, name[2:])
+	}
+	p.t.Must(os.MkdirAll(filepath.Dir(path), 0o700))
+	p.t.Must(os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
