@@ -2,7 +2,6 @@ package trial
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -21,9 +20,6 @@ import (
 // attackTool is the first argument with which the program of the trials is a tool of an attacker: its exit code is 0 if the attack got
 // through.
 const attackTool = "__attack"
-
-// attackLimit bounds each attempt of the tool.
-const attackLimit = 2 * time.Second
 
 // attack tries one attack that a shell has no words for.
 func attack(args []string) error {
@@ -59,28 +55,6 @@ func talk(network, address string) error {
 	}
 	_, err = bufio.NewReader(c).ReadString('\n')
 	return err
-}
-
-// controlHost asks the host's own socket with the right token.
-func controlHost(socket, token, method, path, body string) error {
-	client := &http.Client{Timeout: attackLimit, Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", socket)
-		}}}
-	req, err := http.NewRequest(method, "http://host/centurion/v1/"+path, strings.NewReader(body))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return errors.New(resp.Status)
-	}
-	return nil
 }
 
 // systemCall makes a system call that a confined command has no use for. target is the host's process.

@@ -1,10 +1,16 @@
 package trial
 
 import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
+	"time"
 
 	"centurion/provider/scripted"
 )
@@ -39,6 +45,9 @@ func (p *project) errand(calls []scripted.Call, change func(*exec.Cmd), args ...
 	return c, done
 }
 
+// attackLimit bounds each attempt of an attack.
+const attackLimit = 2 * time.Second
+
 // put writes a file of the project, or of the person's home by "~/NAME".
 func (p *project) put(name, text string) string {
 	path := filepath.Join(p.Dir, name)
@@ -48,4 +57,26 @@ func (p *project) put(name, text string) string {
 	p.t.Must(os.MkdirAll(filepath.Dir(path), 0o700))
 	p.t.Must(os.WriteFile(path, []byte(text), 0o600))
 	return path
+}
+
+// controlHost asks the host's own socket with the right token.
+func controlHost(socket, token, method, path, body string) error {
+	client := &http.Client{Timeout: attackLimit, Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		}}}
+	req, err := http.NewRequest(method, "http://host/centurion/v1/"+path, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return errors.New(resp.Status)
+	}
+	return nil
 }

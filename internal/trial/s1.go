@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 
 	"centurion/guard"
 	"centurion/provider/scripted"
@@ -31,7 +31,7 @@ func s1(ctx context.Context, t *T) {
 	t.Must(os.Symlink(outside, filepath.Join(p.Dir, "dir")))
 	t.Must(os.Symlink("/proc/self/root"+outside, filepath.Join(p.Dir, "proc")))
 	t.Must(os.Symlink(".git/hooks", filepath.Join(p.Dir, "hooks")))
-	t.Must(syscall.Mkfifo(filepath.Join(p.Dir, "fifo"), 0o600))
+	t.Must(exec.CommandContext(ctx, "mkfifo", filepath.Join(p.Dir, "fifo")).Run())
 	before := s1Scene(p, outside)
 
 	calls := s1Calls(p, outside)

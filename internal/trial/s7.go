@@ -49,13 +49,14 @@ func s7(ctx context.Context, t *T) {
 	}})
 	c := p.Start("run", "--format", "json", "--model", "custom/m", "--sandbox", "off", "--ask", "allow", "Use "+all)
 	c.Wait(t, waitLimit)
-	told := c.Stdout() + c.Stderr()
+	var told strings.Builder
+	told.WriteString(c.Stdout() + c.Stderr())
 	for _, args := range [][]string{{"show"}, {"show", "--format", "json"}, {"logs"}, {"report", "-o", filepath.Join(p.Dir, "report.html")}, {"doctor"}, {"ps"}, {"tasks"}} {
 		_, out := p.Run(args...)
-		told += out
+		told.WriteString(out)
 	}
 	files := 0
-	found := s7Found("what it printed", told)
+	found := s7Found("what it printed", told.String())
 	for _, root := range []string{p.State, p.Dir} {
 		t.Must(filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && d.Type().IsRegular() && d.Name() != "keys.txt" {
@@ -72,8 +73,8 @@ func s7(ctx context.Context, t *T) {
 			found = append(found, s7Found("a request to the model", m.Text)...)
 		}
 	}
-	if !strings.Contains(told, "[key ") || requests < 3 || files < 4 {
-		t.Failf("nothing was replaced, or too little happened: %d requests, %d files: %s", requests, files, lastLines(told, 3))
+	if !strings.Contains(told.String(), "[key ") || requests < 3 || files < 4 {
+		t.Failf("nothing was replaced, or too little happened: %d requests, %d files: %s", requests, files, lastLines(told.String(), 3))
 	}
 	t.Figure("keys", len(s7Canaries))
 	t.Figure("files searched", files)
