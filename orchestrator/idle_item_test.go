@@ -36,25 +36,32 @@ func TestReviewerHearsOfIdleItem(t *testing.T) {
 // Checks that can only pass and a PASS do not show that an item is done for which no file was changed: it needs work, or another check.
 func TestIdleItemNeedsMoreThanPass(t *testing.T) {
 	for name, c := range map[string]struct {
-		check string
-		done  bool
+		check, review string
+		done          bool
 	}{
-		"can only pass": {"true", false},
-		"could fail":    {"test -f base.txt", true},
+		"can only pass":     {"true", "PASS", false},
+		"could fail":        {"test -f base.txt", "PASS", true},
+		"without a check":   {"", "PASS\n\nIt looks good to me.", false},
+		"with a reason":     {"", "PASS\nNothing had to be changed: base.txt has the text since the first commit.", true},
+		"a reason proves not": {"true", "PASS\nNothing had to be changed: base.txt has the text since the first commit.", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			plan := []string{"- [ ] T1 One"}
+			if c.check != "" {
+				plan = append(plan, "  - verify: `"+c.check+"`")
+			}
 			r := inRepo(t, map[string]string{"base.txt": "base\n"}, map[string]script{
-				"commander": steps(do(call("write", args{"filePath": "own.txt", "content": "x\n"})), do(barePlan("- [ ] T1 One", "  - verify: `"+c.check+"`")), do(work("T1", "do it")), say("I wait"), do(handTo("reviewer", "T1", "look")), say("I wait"),
+				"commander": steps(do(call("write", args{"filePath": "own.txt", "content": "x\n"})), do(barePlan(plan...)), do(work("T1", "do it")), say("I wait"), do(handTo("reviewer", "T1", "look")), say("I wait"),
 					do(call("mission_complete", args{"summary": "done"})), do(call("update_todo", args{"items": []args{{"id": "T1", "status": "cancelled", "note": "not needed"}}})),
 					do(call("mission_complete", args{"summary": "done"})), say("bye")),
 				"worker":   steps(say("all done, the tests pass")),
-				"reviewer": steps(say("PASS")),
+				"reviewer": steps(say(c.review)),
 			})
 			m := r.mission(centurion.MissionOptions{})
 			refused := strings.Contains(strings.Join(r.results(m.ID, "mission_complete"), "\n"), "a review had nothing to look at")
 			if equal(t, "refused", refused, !c.done); c.done {
-				equal(t, "evidence", m.Evidence, centurion.EvidenceChecked)
+				equal(t, "evidence", m.Evidence, map[bool]centurion.Evidence{true: centurion.EvidenceChecked, false: centurion.EvidenceReviewed}[c.check != ""])
 			}
 		})
 	}

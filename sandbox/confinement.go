@@ -116,7 +116,7 @@ func (r *Runner) held(c centurion.Command, res centurion.CommandResult) string {
 		signs  []string
 		advice string
 	}{
-		{[]string{"Read-only file system", "EROFS"}, "commands are confined: they write in the workspace and in temporary directories, but not .git and .opencode. " +
+		{[]string{"Read-only file system", "EROFS", ".lock': Permission denied"}, "commands are confined: they write in the workspace and in temporary directories, but not .git and .opencode. " +
 			"Leave commits and branches to the host, which takes your files as they are"},
 		{[]string{"Network is unreachable", "Could not resolve host", "Temporary failure in name resolution", "EAI_AGAIN", "ENETUNREACH", "no such host", "network is unreachable"},
 			"commands are confined: this one had no network. If it needs it, report that a person has to allow it with a permission rule"},

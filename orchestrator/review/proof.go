@@ -56,7 +56,7 @@ func (v View) Proofs() (out []ItemProof) {
 		w.Evidence = itemGrade(it.ID, verify.Distinct(it.Verify), v.Receipts)
 		by := reviewed(it.ID, v.Tasks, passed, v.Mission)
 		switch {
-		case by != nil && w.Why != "" && len(it.Verify) > 0 && v.isolated() && Idle(it.ID, v.Tasks):
+		case by != nil && w.Why != "" && v.isolated() && Idle(it.ID, v.Tasks) && (len(it.Verify) > 0 || bare(by.Result)):
 			w.Blank = true
 		case by != nil:
 			w.Evidence = centurion.Strongest([]centurion.Evidence{w.Evidence, centurion.EvidenceReviewed})
@@ -72,6 +72,12 @@ func (v View) Proofs() (out []ItemProof) {
 	}
 	return out
 }
+
+// bare reports whether a review says nothing but its verdict: it does not say why nothing had to be changed.
+func bare(answer string) bool { return len(strings.Fields(answer)) < leastReason }
+
+// leastReason is the number of words of a verdict with a reason.
+const leastReason = 8
 
 // Idle reports whether the tasks of an item have completed it without changing a file.
 func Idle(item string, tasks []centurion.Task) (idle bool) {
