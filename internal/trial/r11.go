@@ -46,10 +46,13 @@ func r11(ctx context.Context, t *T) {
 					w := newWild(t)
 					var scripts []string
 					for i, daemon := range r11Daemons {
-						scripts = append(scripts, w.put(fmt.Sprintf("%02d.sh", i), daemon))
+						scripts = append(scripts, w.put(fmt.Sprintf("%02d.sh", i), daemon+"\nsleep 0.2")) // it has left its group before that is ended
 					}
 					w.p.gitInit()
-					w.run(way, scripts, func(c *process) { most = len(r11Left()); end(c) })
+					w.run(way, scripts, func(c *process) {
+						most = len(r11Left())
+						end(c)
+					})
 					time.Sleep(r11Grace) // what is under test
 					left = len(r11Left())
 					r11End()

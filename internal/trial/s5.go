@@ -61,7 +61,7 @@ func s5Way(t *T, way confine.Way, approved *int) (tried int) {
 		case 0:
 			return scripted.Answer{Calls: []scripted.Call{tool("bash", map[string]any{"command": w.variables()})}}
 		case 1:
-			return scripted.Answer{Calls: []scripted.Call{tool("bash", map[string]any{"command": "setsid sh attacks/all.sh >/dev/null 2>&1 &"})}}
+			return scripted.Answer{Calls: []scripted.Call{tool("bash", map[string]any{"command": "setsid sh attacks/all.sh >/dev/null 2>&1 & sleep 0.3"})}}
 		case 2:
 			return scripted.Answer{Calls: []scripted.Call{tool("bash", map[string]any{"command": "touch forbidden"})}}
 		}
