@@ -39,10 +39,10 @@ func TestIdleItemNeedsMoreThanPass(t *testing.T) {
 		check, review string
 		done          bool
 	}{
-		"can only pass":     {"true", "PASS", false},
-		"could fail":        {"test -f base.txt", "PASS", true},
-		"without a check":   {"", "PASS\n\nIt looks good to me.", false},
-		"with a reason":     {"", "PASS\nNothing had to be changed: base.txt has the text since the first commit.", true},
+		"can only pass":       {"true", "PASS", false},
+		"could fail":          {"test -f base.txt", "PASS", true},
+		"without a check":     {"", "PASS\n\nIt looks good to me.", false},
+		"with a reason":       {"", "PASS\nNothing had to be changed: base.txt has the text since the first commit.", true},
 		"a reason proves not": {"true", "PASS\nNothing had to be changed: base.txt has the text since the first commit.", false},
 	} {
 		t.Run(name, func(t *testing.T) {
