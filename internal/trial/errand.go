@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,8 +15,7 @@ import (
 )
 
 // errand runs the calls one after the other in a mission whose agent does whatever it is told, and returns them with their results.
-// change, if not nil, changes the command before it is started.
-func (p *project) errand(calls []scripted.Call, change func(*exec.Cmd), args ...string) (*process, []past) {
+func (p *project) errand(calls []scripted.Call, args ...string) (*process, []past) {
 	var mu sync.Mutex
 	var done []past
 	p.Serve(scripted.Config{Pace: -1, Chunk: -1, Func: func(r scripted.Request) scripted.Answer {
@@ -35,14 +33,24 @@ func (p *project) errand(calls []scripted.Call, change func(*exec.Cmd), args ...
 		}
 		return scripted.Answer{Say: "All is done."}
 	}})
-	c := p.StartWith(change, append([]string{"run", "--format", "json", "--model", "custom/m", "--isolation", "shared"}, args...)...)
+	c := p.Start(append([]string{"run", "--format", "json", "--model", "custom/m", "--isolation", "shared"}, args...)...)
 	c.Wait(p.t, waitLimit)
 	mu.Lock()
 	defer mu.Unlock()
+	for _, call := range done {
+		if malformed(call.result) {
+			p.t.Failf("a call of the trial itself is wrong, so that it tries nothing: %s %s: %s", call.name, call.args, call.result)
+		}
+	}
 	if len(done) < len(calls) {
 		p.t.Failf("%d of %d calls were made: %s", len(done), len(calls), lastLines(c.Stderr(), 3))
 	}
 	return c, done
+}
+
+// malformed reports whether a call never reached its tool: the agent does not hold it, or its arguments do not fit.
+func malformed(result string) bool {
+	return strings.HasPrefix(result, "Tool not found") || strings.Contains(result, "is not a property") || strings.Contains(result, "the arguments are {")
 }
 
 // attackLimit bounds each attempt of an attack.

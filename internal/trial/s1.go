@@ -42,7 +42,7 @@ func s1(ctx context.Context, t *T) {
 	}
 	calls = append(calls, tool("write", map[string]any{"filePath": "made", "content": "made\n"}), tool("read", map[string]any{"filePath": "main.go"}))
 	swaps, stop := s1Swap(t, filepath.Join(p.Dir, "race"), outside)
-	c, done := p.errand(calls, nil, "--ask", "deny", "--sandbox", "off", "Do it.")
+	c, done := p.errand(calls, "--ask", "deny", "--sandbox", "off", "Do it.")
 	stop()
 	through := 0
 	for i, call := range done {

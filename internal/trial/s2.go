@@ -50,7 +50,7 @@ func s2(ctx context.Context, t *T) {
 		calls = append(calls, tool("bash", map[string]any{"command": strings.ReplaceAll(script, "@", strconv.Itoa(i))}))
 	}
 	calls = append(calls, tool("bash", map[string]any{"command": "echo allowed > allowed"}))
-	c, done := p.errand(calls, nil, "--ask", "deny", "--sandbox", "off", "Do it.")
+	c, done := p.errand(calls, "--ask", "deny", "--sandbox", "off", "Do it.")
 	through, reasons := 0, 0
 	for i := range s2Disguises {
 		if _, err := os.Stat(filepath.Join(p.Dir, strconv.Itoa(i))); err == nil {

@@ -36,17 +36,20 @@ func s6(ctx context.Context, t *T) {
 	var calls []scripted.Call
 	for _, host := range s6Hosts {
 		for _, scheme := range []string{"http", "https"} {
-			calls = append(calls, tool("webfetch", map[string]any{"url": fmt.Sprintf("%s://%s:%d/", scheme, host, port), "format": "text"}))
+			calls = append(calls, tool("webfetch", map[string]any{"url": fmt.Sprintf("%s://%s:%d/", scheme, host, port)}))
 		}
 	}
-	_, done := p.errand(calls, nil, "--ask", "allow", "Fetch them.")
+	_, done := p.errand(calls, "--profile", "assistant", "--ask", "allow", "Fetch them.")
 	refused := 0
 	for _, call := range done {
 		if strings.Contains(call.result, "canary page") {
 			t.Failf("it was read: %s", call.args)
 		}
-		if call.result != "" && !strings.Contains(call.result, "no tool") {
-			refused++
+		for _, reason := range []string{"nothing was sent", "no such host", "holds a user"} {
+			if strings.Contains(call.result, reason) {
+				refused++
+				break
+			}
 		}
 	}
 	t.Figure("addresses", len(calls))
