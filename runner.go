@@ -3,6 +3,7 @@ package centurion
 import (
 	"context"
 	"io"
+	"net"
 	"strings"
 	"time"
 )
@@ -18,12 +19,16 @@ type Command struct {
 	// Workspace is the directory below which a confined command may write, absolute; "" means Dir.
 	Workspace string
 	Network   bool          // a confined command may use the network: a person has allowed this command, not only commands in general
+	Connect   Dial          // makes the connections of a command without network, where commands are confined fully; nil makes none
 	Check     bool          // it is confined apart from the workspace's other commands: it sees neither their processes nor their temporary files and caches
 	Env       []string      // added to the runner's allow-listed environment, as NAME=value
 	Timeout   time.Duration // 0 means the runner's default; the whole process tree ends with it
 	Begun     func()        // called at its start, after waiting for other commands; its clock starts then; may be nil
 	Keep      int           // kept bytes of output, half from the head and half from the tail; 0 means the runner's default
 }
+
+// Dial connects to a "host:port" that a command names, or says why not.
+type Dial func(ctx context.Context, address string) (net.Conn, error)
 
 // Confinement is how commands are confined, and what that does not stop.
 type Confinement struct {

@@ -167,6 +167,7 @@ func permissionKeys() []openKey {
 		{".external_directory", honoured, "files outside the project, by path"},
 		{".todowrite", honoured, "`update_todo`"},
 		{".question", honoured, "`ask_user`"},
+		{".network", honoured, "connections of confined commands, by host; not known to OpenCode"},
 		{".webfetch", honoured, "`webfetch`, by address"},
 		{".websearch", honoured, "`websearch`, by query"},
 		{".codesearch", honoured, "`codesearch`, by query"},

@@ -29,14 +29,16 @@ type shell struct {
 	ran []string
 
 	online map[string]bool // of those that ran, whether they had the network
+	named  map[string]bool // whether they had connections by name
 }
 
 func (s *shell) Run(ctx context.Context, c centurion.Command) (centurion.CommandResult, error) {
 	s.mu.Lock()
 	s.ran = append(s.ran, c.Script)
 	if s.online == nil {
-		s.online = map[string]bool{}
+		s.online, s.named = map[string]bool{}, map[string]bool{}
 	}
+	s.named[c.Script] = c.Connect != nil
 	s.online[c.Script] = c.Network
 	s.mu.Unlock()
 	word, arg, _ := strings.Cut(c.Script, " ")

@@ -51,6 +51,10 @@ func (a Action) rank() int {
 	return 1
 }
 
+// Network is the permission whose patterns are hosts, to which a confined command may connect. A port other than 80 and 443 is part of the
+// name, as in "localhost:3000".
+const Network = "network"
+
 // DefaultLevel is the name of the level with [Defaults]. The analysis of a shell script refines only the decisions of this level: rules
 // written by a person are taken literally.
 const DefaultLevel = "default"
@@ -401,6 +405,6 @@ func Defaults(confined bool) []Rule {
 	for _, p := range []string{"edit", "write", "ls", "list", "glob", "grep", "todowrite", "update_todo", "task", "question", "skill"} {
 		rules = append(rules, Rule{p, "*", Allow})
 	}
-	return append(rules, Rule{"bash", "*", bash}, Rule{"external_directory", "*", Ask}, Rule{"webfetch", "*", Ask},
+	return append(rules, Rule{"bash", "*", bash}, Rule{"external_directory", "*", Ask}, Rule{Network, "*", Ask}, Rule{"webfetch", "*", Ask},
 		Rule{"websearch", "*", Ask}, Rule{"codesearch", "*", Ask}, Rule{"doom_loop", "*", Ask})
 }

@@ -95,6 +95,7 @@ func TestDecide(t *testing.T) {
 		{"default no key", []Level{def}, "read", []string{"src/grid_rsa.go"}, Allow, DefaultLevel},
 		{"default edit", []Level{def}, "edit", []string{"a.go"}, Allow, DefaultLevel},
 		{"default web", []Level{def}, "webfetch", []string{"https://x"}, Ask, DefaultLevel},
+		{"default network", []Level{def}, "network", []string{"x"}, Ask, DefaultLevel},
 		{"default loop", []Level{def}, "doom_loop", []string{"bash"}, Ask, DefaultLevel},
 		{"default outside", []Level{def}, "external_directory", []string{"/tmp/x"}, Ask, DefaultLevel},
 		{"unknown tool asks", []Level{def}, "some_mcp_tool", nil, Ask, ""},
@@ -113,6 +114,23 @@ func TestDecide(t *testing.T) {
 		d := Decide(test.levels, test.permission, test.patterns)
 		if d.Action != test.want || d.Level != test.level || d.Reason == "" {
 			t.Errorf("%s: got %s from %q (%s), want %s from %q", test.name, d.Action, d.Level, d.Reason, test.want, test.level)
+		}
+	}
+}
+
+func TestNamesHosts(t *testing.T) {
+	rule := Rule{"network", "x", Allow}
+	for name, test := range map[string]struct {
+		level Level
+		want  bool
+	}{
+		"a host":         {Level{Rules: []Rule{rule}}, true},
+		"a repository's": {Level{Rules: []Rule{rule}, Untrusted: true}, false},
+		"denied":         {Level{Rules: []Rule{{"network", "x", Deny}}}, false},
+		"others":         {Level{Rules: []Rule{{"bash", "x", Allow}}}, false},
+	} {
+		if got := NamesHosts([]Level{{Name: DefaultLevel, Rules: Defaults(true)}, test.level}); got != test.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
@@ -147,6 +165,9 @@ func TestDecideShellByRule(t *testing.T) {
 		{"unconfined asks", nil, `go test ./...`, false, Ask},
 		{"confined allows", nil, `go test ./... > out.txt`, true, Allow},
 		{"confined network asks", nil, `curl https://x`, true, Ask},
+		{"confined named network", []Rule{{"network", "x", Allow}}, `curl https://y`, true, Allow},
+		{"confined named push asks", []Rule{{"network", "x", Allow}}, `git push`, true, Ask},
+		{"unconfined named network", []Rule{{"network", "x", Allow}}, `curl https://x`, false, Ask},
 		{"confined push asks", nil, `git push`, true, Ask},
 		{"confined outside asks", nil, `cp a /tmp/b`, true, Ask},
 		{"confined secret asks", nil, `cat .env`, true, Ask},

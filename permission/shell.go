@@ -124,7 +124,7 @@ func DecideShell(levels []Level, script, dir, home string, confined bool) Decisi
 //
 // Every simple command, wherever it is and however it is disguised, is matched against the rules for bash. Decisions of the default
 // level are refined: a command that plainly only reads is allowed and, if the child is confined, so is any other that neither uses the
-// network nor hides what it runs. A command that is unknown before it runs asks, unless its rule allows everything and no rule denies
+// network nor hides what it runs; the network is no reason to ask, either, if a rule allows it to hosts by name. A command that is unknown before it runs asks, unless its rule allows everything and no rule denies
 // or asks for anything it could turn out to be. Paths outside the directory are decided as external_directory, and files that are read
 // or written as read and edit, under the name that is written and where that leads.
 func (p Place) Decide(levels []Level, script string, confined bool) Decision {
@@ -133,6 +133,7 @@ func (p Place) Decide(levels []Level, script string, confined bool) Decision {
 		levels[i].Rules = ExpandHome(levels[i].Rules, p.Home)
 	}
 	a := analyze(script, p)
+	named := confined && NamesHosts(levels)
 	var d Decision
 	take := func(e Decision) {
 		if d == (Decision{}) {
@@ -142,7 +143,7 @@ func (p Place) Decide(levels []Level, script string, confined bool) Decision {
 	}
 	for _, u := range a.units {
 		if !u.guessed {
-			take(u.decide(levels, confined))
+			take(u.decide(levels, confined, named))
 		}
 		for _, alt := range u.alts {
 			e := decideText(levels, "bash", alt, u.show)
@@ -167,11 +168,18 @@ func (p Place) Decide(levels []Level, script string, confined bool) Decision {
 	return cmp.Or(d, Decision{Action: Allow, Level: DefaultLevel, Reason: "it does nothing"}).told()
 }
 
+// NamesHosts reports whether a trusted rule allows connections to some host.
+func NamesHosts(levels []Level) bool {
+	return slices.ContainsFunc(levels, func(l Level) bool {
+		return !l.Untrusted && slices.ContainsFunc(l.Rules, func(r Rule) bool { return r.Permission == Network && r.Action == Allow })
+	})
+}
+
 // decide answers for one command.
-func (u unit) decide(levels []Level, confined bool) Decision {
+func (u unit) decide(levels []Level, confined, named bool) Decision {
 	d := decideText(levels, "bash", u.match, u.show)
 	if d.Level == "" || d.Level == DefaultLevel {
-		d = doubt(levels, u.refine(d, confined), "bash", u.match, u.show)
+		d = doubt(levels, u.refine(d, confined, named), "bash", u.match, u.show)
 	}
 	if !u.opaque || d.Action != Allow {
 		return d
@@ -185,7 +193,7 @@ func (u unit) decide(levels []Level, confined bool) Decision {
 }
 
 // refine turns the default level's decision into an answer for what the command does.
-func (u unit) refine(d Decision, confined bool) Decision {
+func (u unit) refine(d Decision, confined, named bool) Decision {
 	if d.Action == Deny {
 		return d
 	}
@@ -196,7 +204,7 @@ func (u unit) refine(d Decision, confined bool) Decision {
 		d.Action, why = Allow, "plainly only reads"
 	case u.push:
 		why = "needs approval: it publishes something (a bash rule for it stops this question)"
-	case u.network:
+	case u.network && !named:
 		why = "needs approval: it uses the network (a bash rule for it stops this question)"
 	case confined && !u.opaque:
 		d.Action, why = Allow, "is allowed because commands are confined to the project"

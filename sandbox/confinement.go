@@ -2,8 +2,10 @@ package sandbox
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -129,6 +131,43 @@ func (r *Runner) held(c centurion.Command, res centurion.CommandResult) string {
 		}
 	}
 	return ""
+}
+
+// refusals are the connections that a command did not get.
+type refusals struct {
+	mu   sync.Mutex
+	said []string
+}
+
+// maxRefusals is how many different refusals a model is told.
+const maxRefusals = 3
+
+// watch returns connect, with its refusals noted.
+func (r *refusals) watch(connect centurion.Dial) centurion.Dial {
+	if connect == nil {
+		return nil
+	}
+	return func(ctx context.Context, address string) (net.Conn, error) {
+		conn, err := connect(ctx, address)
+		if err != nil && ctx.Err() == nil {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if said := err.Error(); len(r.said) < maxRefusals && !slices.Contains(r.said, said) {
+				r.said = append(r.said, said)
+			}
+		}
+		return conn, err
+	}
+}
+
+// told says which connections were not made, and why; "" if none.
+func (r *refusals) told() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.said) == 0 {
+		return ""
+	}
+	return "commands are confined and connect by name: " + strings.Join(r.said, "; ")
 }
 
 // single returns a path as a list, which is empty without it.

@@ -36,7 +36,7 @@ type toHelper struct {
 	Network bool            `json:",omitempty"`
 }
 
-// fromHelper answers the policy, without an ID, or tells that a command has begun or exited. The process id of a command that has begun
+// fromHelper answers the policy, without an ID and with the listening socket for connections by name, or tells that a command has begun or exited. The process id of a command that has begun
 // comes as the sender's credentials, which the kernel translates.
 type fromHelper struct {
 	ID     string `json:",omitempty"`
@@ -96,9 +96,9 @@ func (h *serving) serve() error {
 		return err
 	}
 	capTasks(first.Limits)
-	offline, online, err := enter(*first.Policy)
+	offline, online, door, err := enter(*first.Policy)
 	if err != nil {
-		return h.send(fromHelper{Error: err.Error()}, 0)
+		return h.send(fromHelper{Error: err.Error()}, nil)
 	}
 	var group guard.Group
 	group.Go("reap processes", func() error {
@@ -108,7 +108,9 @@ func (h *serving) serve() error {
 		return nil
 	})
 	group.Go("watch limits", func() error { return h.watch(first.Limits) })
-	if err := h.send(fromHelper{}, 0); err != nil {
+	err = h.send(fromHelper{}, unix.UnixRights(int(door.Fd())))
+	_ = door.Close() // the host accepts
+	if err != nil {
 		return err
 	}
 	for {
@@ -129,15 +131,27 @@ func (h *serving) serve() error {
 	}
 }
 
-// enter confines this process and returns its confined threads.
-func enter(p confine.Policy) (offline, online *confine.Launcher, err error) {
+// enter confines this process. It returns its confined threads, and a listening socket in the network of the one without network.
+func enter(p confine.Policy) (offline, online *confine.Launcher, door *os.File, err error) {
 	if p, err = confine.Enter(p); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if offline, err = p.Launch(confine.Full, false); err == nil {
 		online, err = p.Launch(confine.Full, true)
 	}
-	return offline, online, err
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	err = offline.Do(func() error {
+		l, err := net.Listen("tcp4", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		door, err = l.(*net.TCPListener).File()
+		return err
+	})
+	return offline, online, door, err
 }
 
 // receive reads the next message and the descriptor that came with it, or -1.
@@ -180,7 +194,7 @@ func (h *serving) start(launcher *confine.Launcher, m toHelper, out int) (err er
 		time.Sleep(limitPoll) // another command uses all numbers of processes, and is about to be ended for it
 	}
 	if err != nil {
-		return h.send(fromHelper{ID: m.ID, Error: err.Error()}, 0)
+		return h.send(fromHelper{ID: m.ID, Error: err.Error()}, nil)
 	}
 	return nil
 }
@@ -207,7 +221,8 @@ func (h *serving) fork(launcher *confine.Launcher, m toHelper, out int) error {
 		return err
 	}
 	h.commands[pid] = m.ID
-	return h.send(fromHelper{ID: m.ID}, pid)
+	credentials := unix.Ucred{Pid: int32(pid), Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid())}
+	return h.send(fromHelper{ID: m.ID}, unix.UnixCredentials(&credentials))
 }
 
 // reap takes the exit of every process that has ended: of commands, which the host is told, and of orphans.
@@ -225,22 +240,18 @@ func (h *serving) reap() {
 		}
 		if id, ours := h.commands[pid]; ours {
 			// The code is -1 after a signal. If the host is gone, serve ends.
-			_ = h.send(fromHelper{ID: id, Exited: true, Code: status.ExitStatus(), Exceeded: h.exceeded[pid]}, 0)
+			_ = h.send(fromHelper{ID: id, Exited: true, Code: status.ExitStatus(), Exceeded: h.exceeded[pid]}, nil)
 			delete(h.commands, pid)
 			delete(h.exceeded, pid)
 		}
 	}
 }
 
-// send sends a message, with the credentials of a process if pid is not 0.
-func (h *serving) send(m fromHelper, pid int) error {
+// send sends a message, with control data or nil.
+func (h *serving) send(m fromHelper, oob []byte) error {
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err
-	}
-	var oob []byte
-	if pid != 0 {
-		oob = unix.UnixCredentials(&unix.Ucred{Pid: int32(pid), Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid())})
 	}
 	_, _, err = h.conn.WriteMsgUnix(b, oob, nil)
 	return err

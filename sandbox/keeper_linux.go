@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"centurion"
 	"centurion/guard"
 	"centurion/sandbox/confine"
 )
@@ -21,6 +23,7 @@ import (
 type keeper struct {
 	cmd   *exec.Cmd
 	conn  *net.UnixConn
+	door  *door
 	group guard.Group
 
 	mu      sync.Mutex // protects the fields below
@@ -35,6 +38,10 @@ type kept struct {
 	exited chan struct{}
 	code   int
 	limit  string // for which it was killed
+
+	connect centurion.Dial  // nil makes no connections
+	life    context.Context // ends with the command
+	over    context.CancelFunc
 }
 
 func (k *kept) pid() int { return k.shell }
@@ -82,6 +89,7 @@ func startKeeper(p confine.Policy, limits confine.Limits, env []string, starting
 		return nil, err
 	}
 	k.group.Go("read helper", k.read)
+	k.group.Go("connect by name", k.door.serve)
 	return k, nil
 }
 
@@ -109,22 +117,33 @@ func (k *keeper) greet(p confine.Policy, limits confine.Limits) error {
 	if err != nil {
 		return err
 	}
-	m, _, err := k.receive()
+	m, _, listener, err := k.receive()
 	if err == nil && m.Error != "" {
 		err = errors.New(m.Error)
 	}
+	if err != nil {
+		return err
+	}
+	k.door, err = openDoor(listener, k.command)
 	return err
 }
 
-// receive reads the next message of the helper and the process id that came with it.
-func (k *keeper) receive() (m fromHelper, pid int, err error) {
+// command returns a running command, or nil.
+func (k *keeper) command(id string) *kept {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.started[id]
+}
+
+// receive reads the next message of the helper, and the process id and the descriptor, or -1, that came with it.
+func (k *keeper) receive() (m fromHelper, pid, fd int, err error) {
 	buf, oob := make([]byte, 4096), make([]byte, 64)
 	n, rights, _, _, err := k.conn.ReadMsgUnix(buf, oob)
 	if err != nil {
-		return m, 0, err
+		return m, 0, -1, err
 	}
 	if n == 0 {
-		return m, 0, errors.New("the helper has ended")
+		return m, 0, -1, errors.New("the helper has ended")
 	}
 	if control, err := unix.ParseSocketControlMessage(oob[:rights]); err == nil {
 		for i := range control {
@@ -133,13 +152,13 @@ func (k *keeper) receive() (m fromHelper, pid int, err error) {
 			}
 		}
 	}
-	return m, pid, json.Unmarshal(buf[:n], &m)
+	return m, pid, descriptor(oob[:rights]), json.Unmarshal(buf[:n], &m)
 }
 
 // read takes the helper's messages until it ends; then all its commands have ended, too.
 func (k *keeper) read() error {
 	for {
-		m, pid, err := k.receive()
+		m, pid, _, err := k.receive()
 		k.mu.Lock()
 		if err != nil {
 			k.gone = true
@@ -149,7 +168,7 @@ func (k *keeper) read() error {
 			}
 			k.mu.Unlock()
 			_ = k.cmd.Wait() // its exit says no more
-			return nil
+			return k.door.close()
 		}
 		if c := k.started[m.ID]; c != nil {
 			switch {
@@ -177,11 +196,15 @@ func (k *kept) end(code int, err error) {
 		k.begun <- err
 	}
 	k.code = code
+	k.over()
 	close(k.exited)
 }
 
-// start starts a command in the helper. Its output goes to out.
-func (k *keeper) start(m toHelper, out *os.File) (*kept, error) {
+// start starts a command in the helper. Its output goes to out, and connect makes its connections by name.
+func (k *keeper) start(m toHelper, out *os.File, connect centurion.Dial) (*kept, error) {
+	if connect != nil {
+		m.Env = append(m.Env, k.door.environment(m.ID)...)
+	}
 	b, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
@@ -189,10 +212,12 @@ func (k *keeper) start(m toHelper, out *os.File) (*kept, error) {
 	if len(b) > maxMessage {
 		return nil, fmt.Errorf("a command of %d bytes is too long (at most %d)", len(b), maxMessage)
 	}
-	c := &kept{begun: make(chan error, 1), exited: make(chan struct{})}
+	c := &kept{begun: make(chan error, 1), exited: make(chan struct{}), connect: connect}
+	c.life, c.over = context.WithCancel(context.Background())
 	k.mu.Lock()
 	if k.gone {
 		k.mu.Unlock()
+		c.over()
 		return nil, errHelperGone
 	}
 	k.started[m.ID] = c
@@ -201,6 +226,7 @@ func (k *keeper) start(m toHelper, out *os.File) (*kept, error) {
 		k.mu.Lock()
 		delete(k.started, m.ID)
 		k.mu.Unlock()
+		c.over()
 		return nil, err
 	}
 	return c, <-c.begun

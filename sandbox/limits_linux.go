@@ -108,8 +108,9 @@ func (h *serving) watch(limits confine.Limits) error {
 	return nil
 }
 
-// patience is the number of looks in a row at which everything ends: several commands may have to end one after the other.
-const patience = 3
+// patience is the number of looks in a row at which everything ends: several commands may have to end one after the other, and on a busy
+// machine a killed one is still there at the next look.
+const patience = 8
 
 // endHeaviest kills the command that weighs most, with its group and its descendants, or what commands have left behind if that weighs
 // more than any of them. The caller holds the mutex.

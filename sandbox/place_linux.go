@@ -64,7 +64,7 @@ func (c *confined) start(m centurion.Command, args, env []string, id string, out
 		if err != nil {
 			return nil, err
 		}
-		k, err := helper.start(toHelper{ID: id, Args: args, Dir: dir, Env: append(env, "TMPDIR="+c.policy.Empty[0]), Network: m.Network}, out)
+		k, err := helper.start(toHelper{ID: id, Args: args, Dir: dir, Env: append(env, "TMPDIR="+c.policy.Empty[0]), Network: m.Network}, out, m.Connect)
 		if err != nil {
 			return nil, err
 		}

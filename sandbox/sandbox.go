@@ -90,7 +90,9 @@ func (r *Runner) Run(ctx context.Context, c centurion.Command) (centurion.Comman
 	out := newOutput(cmp.Or(c.Keep, r.Keep, DefaultKeep))
 	res, err := r.run(ctx, shell, c, out, nil)
 	res.Output, _ = out.result()
-	res.Held = r.held(c, res)
+	if res.Held == "" {
+		res.Held = r.held(c, res)
+	}
 	return res, err
 }
 
@@ -107,18 +109,15 @@ func prepare(c centurion.Command) (shell string, err error) {
 // started, if not nil, is called with the process id when the command runs.
 func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, out io.Writer, started func(pid int)) (centurion.CommandResult, error) {
 	id, start := rand.Text(), time.Now()
+	var refused refusals
+	c.Connect = refused.watch(c.Connect)
 	p, pipe, err := r.begin(shell, c, id)
 	if err != nil {
 		return centurion.CommandResult{ExitCode: -1}, err
 	}
 	defer pipe.Close()
 	defer r.forget(id)
-	if started != nil {
-		started(p.pid())
-	}
-	if c.Begun != nil {
-		c.Begun()
-	}
+	tellBegun(c, p.pid(), started)
 	var group guard.Group
 	var size int64
 	drained := make(chan struct{})
@@ -156,7 +155,7 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, out
 	_ = pipe.Close()
 	err = group.Wait()
 
-	res := centurion.CommandResult{ExitCode: code, TimedOut: timedOut, Exceeded: p.exceeded(), Bytes: size, Duration: time.Since(start)}
+	res := centurion.CommandResult{ExitCode: code, TimedOut: timedOut, Exceeded: p.exceeded(), Bytes: size, Duration: time.Since(start), Held: refused.told()}
 	if timedOut || stopped {
 		res.ExitCode = -1
 	}
@@ -164,6 +163,16 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, out
 		return res, errors.Join(causeOf(ctx, runOp), err)
 	}
 	return res, err
+}
+
+// tellBegun tells those who want to know that a command runs.
+func tellBegun(c centurion.Command, pid int, started func(pid int)) {
+	if started != nil {
+		started(pid)
+	}
+	if c.Begun != nil {
+		c.Begun()
+	}
 }
 
 // begin starts a command in its own process group, with its id in the environment. The output comes through pipe, which the caller

@@ -77,6 +77,7 @@ type Call struct {
 	Mark      string            // passed to programs started by a tool as [centurion.HostVariable]; empty outside of a host
 	Gate      Gate              // asks for permission
 	Decided   func(Decision)    // records what the gate decided about this call; may be nil
+	Connect   centurion.Dial    // set by the gate: makes the connections of a script without network; nil makes none
 	Network   bool              // set by the gate: a person has allowed this very script, so that it may use the network
 	Web       *web.Client       // nil where there is no network
 	Delegator Delegator         // nil for roles that cannot delegate

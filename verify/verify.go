@@ -31,6 +31,8 @@ type Checker struct {
 	Timeout time.Duration // for one command; 0 means [DefaultTimeout]
 	// Network reports whether a command may use the network where commands are confined; nil means none.
 	Network func(command string) bool
+	// Connect returns what makes the connections of a command without network, nil for none; nil makes none at all.
+	Connect func() centurion.Dial
 }
 
 // Run runs one acceptance command in dir, an absolute path, and returns its receipt. The command passed if it exited by itself with code 0. A command
@@ -103,6 +105,9 @@ func (c *Checker) once(ctx context.Context, dir, command, script string, limit i
 	timeout := cmp.Or(c.Timeout, DefaultTimeout)
 	run := centurion.CheckRun{ExitCode: -1, Time: centurion.Now()}
 	want := centurion.Command{Script: script, Dir: dir, Check: true, Network: c.Network != nil && c.Network(command), Timeout: timeout, Keep: limit}
+	if c.Connect != nil {
+		want.Connect = c.Connect()
+	}
 	strict := strictPipes(command)
 	if strict {
 		want.Script = pipefail + drained(script)

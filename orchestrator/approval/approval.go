@@ -112,13 +112,15 @@ func (m *Approvals) place(a tools.Access, ws *workspace.Workspace) permission.Pl
 	return p
 }
 
+// always is the level of the person's "always" answers.
+const always = "your answer \"always\""
+
 // decide applies the rules to an action in ws, the person's "always" answers last.
 func (m *Approvals) decide(agent string, a tools.Access, ws *workspace.Workspace) permission.Decision {
-	const yours = "your answer \"always\""
 	levels := m.cfg.Rules(agent)
 	m.mu.Lock()
 	if len(m.always.rules) > 0 {
-		levels = append(slices.Clone(levels), permission.Level{Name: yours, Rules: slices.Clone(m.always.rules)})
+		levels = append(slices.Clone(levels), permission.Level{Name: always, Rules: slices.Clone(m.always.rules)})
 	}
 	known := a.Script != "" && slices.Contains(m.always.commands, a.Script)
 	m.mu.Unlock()
@@ -132,7 +134,7 @@ func (m *Approvals) decide(agent string, a tools.Access, ws *workspace.Workspace
 	}
 	d := at.Decide(levels, a.Script, m.cfg.Confined)
 	if known && d.Action == permission.Ask {
-		d.Action, d.Level, d.Reason = permission.Allow, yours, "you have allowed this very line for always"
+		d.Action, d.Level, d.Reason = permission.Allow, always, "you have allowed this very line for always"
 	}
 	return d
 }

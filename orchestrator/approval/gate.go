@@ -55,7 +55,9 @@ func (d Desk) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 	}()
 	switch decided.Action {
 	case permission.Allow:
-		call.Network = decided.Level != permission.DefaultLevel
+		if call.Network = decided.Level != permission.DefaultLevel; !call.Network && a.Script != "" {
+			call.Connect = d.connects(ctx, *call)
+		}
 		return nil
 	case permission.Deny:
 		return refused(a, decided.Reason)

@@ -160,7 +160,7 @@ const sharedCheckout = `- Project directory: a checkout of the project's git rep
 `
 
 // confinedShell says what confinement means for shell commands.
-const confinedShell = `- Shell commands are confined: they write only there and in temporary directories, not in .git and .opencode, and have no network unless the person allowed the command.
+const confinedShell = `- Shell commands are confined: they write only there and in temporary directories, not in .git and .opencode, and have no network unless the person allowed the command or the host.
 `
 
 // Skills implements [tools.Skills] for an agent.

@@ -87,6 +87,15 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	return nil, err
 }
 
+// Dial connects to a host that a command names. Only public addresses are connected to, unless private is set.
+func Dial(ctx context.Context, address string, private bool) (net.Conn, error) {
+	d := &net.Dialer{Timeout: DefaultTimeout}
+	if !private {
+		d.Control = func(_, resolved string, _ syscall.RawConn) error { return public(address, resolved) }
+	}
+	return d.DialContext(ctx, "tcp", address)
+}
+
 // public refuses an address outside the public network.
 func public(asked, resolved string) error {
 	ap, err := netip.ParseAddrPort(resolved)

@@ -1,0 +1,75 @@
+package sandbox
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"centurion"
+	"centurion/sandbox/confine"
+)
+
+// asks sends a request to the proxy of the environment, as HTTP clients do, and prints the answer. $1 is the request line, $2 what follows in a
+// tunnel, $3 other credentials.
+const asks = `ask() {
+	at=${HTTPS_PROXY#http://}; who=${3-${at%%@*}}; at=${at#*@}
+	exec 3<>/dev/tcp/${at%:*}/${at#*:} || return
+	printf '%s HTTP/1.1\r\nHost: x\r\nProxy-Authorization: Basic %s\r\nConnection: close\r\n\r\n' "$1" "$(printf %s "$who" | base64 -w0)" >&3
+	if [ -n "$2" ]; then read -r line <&3; echo "$line"; read -r line <&3; printf '%s HTTP/1.1\r\nHost: y\r\nConnection: close\r\n\r\n' "$2" >&3; fi
+	cat <&3
+}
+`
+
+// S3: a command without network reaches the hosts that its caller connects to, by name, and no others; nobody else's connections are
+// made, and they end with their command.
+func TestConnectionsByName(t *testing.T) {
+	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Proxy-Authorization") != "" {
+			t.Error("the credentials of the proxy were passed on")
+		}
+		_, _ = w.Write([]byte("hello from " + r.Host + r.URL.Path))
+	}))
+	defer served.Close()
+	connect := func(ctx context.Context, address string) (net.Conn, error) {
+		if !strings.HasPrefix(address, "good.example:") {
+			return nil, &centurion.Error{Kind: centurion.KindPermission, Msg: "not allowed: network " + address}
+		}
+		return new(net.Dialer).DialContext(ctx, "tcp", served.Listener.Addr().String())
+	}
+	s := newScene(t, confine.Full)
+	for name, test := range map[string]struct {
+		script, want, held string
+	}{
+		"tunnel":         {`ask "CONNECT good.example:443" "GET /in"`, "hello from y/in", ""},
+		"plain":          {`ask "GET http://good.example/out"`, "hello from good.example/out", ""},
+		"refused tunnel": {`ask "CONNECT bad.example:443"`, "403 Forbidden", "not allowed: network bad.example:443"},
+		"refused plain":  {`ask "GET http://bad.example/"`, "403 Forbidden", "not allowed: network bad.example:80"},
+		"no host":        {`ask "GET /etc/passwd"`, "400 Bad Request", ""},
+		"another id":     {`ask "CONNECT good.example:443" "" "someone:x"`, "407 Proxy Authentication Required", ""},
+		"its own":        {`case $NO_PROXY in *127.0.0.1*) echo own;; esac`, "own", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res := s.run(t, centurion.Command{Script: asks + test.script, Connect: connect})
+			if !strings.Contains(res.Output, test.want) {
+				t.Errorf("got %q", res.Output)
+			}
+			if !strings.Contains(res.Held, test.held) || test.held == "" && res.Held != "" {
+				t.Errorf("told %q", res.Held)
+			}
+		})
+	}
+	t.Run("without", func(t *testing.T) {
+		if res := s.run(t, centurion.Command{Script: `echo "proxy: $HTTPS_PROXY"`}); res.Output != "proxy: \n" {
+			t.Errorf("got %q", res.Output)
+		}
+	})
+	t.Run("after its end", func(t *testing.T) {
+		s.run(t, centurion.Command{Script: asks + `(setsid bash -c 'sleep 0.5; '"$(declare -f ask)"'; ask "CONNECT good.example:443"' > later 2>&1 &)`, Connect: connect})
+		if res := s.run(t, centurion.Command{Script: "for i in {1..200}; do grep -q ^HTTP later && break; sleep 0.05; done; cat later"}); !strings.Contains(res.Output, "407") {
+			t.Errorf("got %q", res.Output)
+		}
+	})
+}
