@@ -1,7 +1,7 @@
 // Package doctor inspects the machine and reports what Centurion finds there: models and whether their servers answer, keys (never
-// their values), git, ripgrep, the terminal, what could confine commands, the state directory, desktop notices, and through its caller
+// their values), git, the terminal, what could confine commands, the state directory, desktop notices, and through its caller
 // this project's missions. It changes nothing, except that it creates and removes one file in the state directory to see whether it
-// can, and it runs only `git --version`, `rg --version` and, on Linux, `true` in its own namespaces.
+// can, and it runs only `git --version` and, on Linux, `true` in its own namespaces.
 package doctor
 
 import (
@@ -81,7 +81,7 @@ func Run(ctx context.Context, o Options) []Finding {
 		name string
 		run  func(context.Context) []Finding
 	}{
-		{"configuration", d.configuration}, {"instructions", d.instructions}, {"git", d.git}, {"rg", d.rg}, {"terminal", d.terminal},
+		{"configuration", d.configuration}, {"instructions", d.instructions}, {"git", d.git}, {"terminal", d.terminal},
 		{"sandbox", d.sandbox}, {"state", d.state}, {"missions", d.missions}, {"notices", d.notices},
 	}
 	found := make([][]Finding, len(checks))
@@ -229,14 +229,6 @@ func inRepository(dir string) bool {
 		}
 		dir = filepath.Dir(dir)
 	}
-}
-
-func (d *doctor) rg(ctx context.Context) []Finding {
-	v, err := version(ctx, "rg")
-	if err != nil {
-		return []Finding{{"rg", Warn, reason(err), "install ripgrep: the slower built-in search is used without it"}}
-	}
-	return []Finding{{Name: "rg", Status: OK, Detail: v}}
 }
 
 func reason(err error) string {

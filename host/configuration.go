@@ -77,7 +77,7 @@ func (h *Host) configuration(ctx context.Context, cfg *config.Config, hub *event
 	confinement := h.runner.Confinement()
 	oc.Confinement = &confinement
 	oc.Confined = h.runner.Confine != nil && h.runner.Confine.Way == confine.Full
-	oc.Runner, oc.Mark, oc.Scratch, oc.Web, oc.Publish = h.runner, h.Place.Mark(), h.Place.scratch(), way, publisher(hub, h.models.keys, how)
+	oc.Runner, oc.Scratch, oc.Web, oc.Publish = h.runner, h.Place.scratch(), way, publisher(hub, h.models.keys, how)
 	oc.Assistant, oc.Worktrees, oc.Shadow = assistant, worktrees(h.Place, h.workspace, oc.Runner, cfg.Own.CommitsAlone()), shadow(h.Place, h.workspace, oc.Runner)
 	oc.TrustedPlan = func(text []byte) bool {
 		book, err := trust.Open(h.Place.State)

@@ -51,7 +51,6 @@ type Config struct {
 	Confined bool
 	// Confinement is recorded with missions; nil records nothing.
 	Confinement *centurion.Confinement
-	Mark        string                                // the value of [centurion.HostVariable] in programs that tools start
 	Keys        *redact.Keys                          // that file tools must not lose; nil knows none
 	Web         *web.Client                           // for the tools that fetch and search; nil without a network
 	Rules       func(agent string) []permission.Level // the permission rules for an agent, weakest first

@@ -94,7 +94,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	m.queue = merge.NewQueue(prover, &m.claims.Registry, m.frozen, h.cfg.Returns)
 	m.opener = &opener.Opener{Mission: m.st, Plan: m.plan, Checkouts: m.iso, Sessions: m.sessions, Claims: m.claims, Commands: m.commands,
 		Reserves: reserves, Brief: writer, Briefs: h.briefs, Call: tools.Call{Mission: m.st.ID, Workspace: h.cfg.Workspace, Writers: &h.files,
-			Runner: h.cfg.Runner, Mark: h.cfg.Mark, Keys: h.cfg.Keys, Web: h.cfg.Web, Await: h.cfg.Await}}
+			Runner: h.cfg.Runner, Keys: h.cfg.Keys, Web: h.cfg.Web, Await: h.cfg.Await}}
 	m.tasks = task.New(task.Deps{Mission: m.st, Checkouts: m.iso, Plan: m.plan, Frozen: m.frozen, Approvals: m.approvals, Brief: writer, Briefs: h.briefs,
 		Queue: m.queue, Sessions: m.sessions, Commands: m.commands, Reserves: reserves, Slots: m.slots, Claims: m.claims, Auditor: h.auditor,
 		Workspace: h.cfg.Workspace, Version: h.cfg.Version, Returns: h.cfg.Returns, Open: m.opener.Open, Keeper: h.Keeper})

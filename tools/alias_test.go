@@ -58,21 +58,19 @@ func TestGrepPatterns(t *testing.T) {
 	b := newBench(t)
 	b.put("a.go", "alpha\nbeta\nalpha beta\ngamma\n(x)\n")
 	b.put("b.go", "Beta\n")
-	for name, find := range searchers(t) {
-		for _, tt := range []struct {
-			in   grepInput
-			want string
-		}{
-			{grepInput{Patterns: []string{"alpha", "(?i)beta", "nothing"}},
-				"a.go\n     1| alpha\n     2| beta\n     3| alpha beta\n\nb.go\n     1| Beta\n\n(4 matches in 2 files)\n(alpha: 2 lines)\n((?i)beta: 3 lines)\n(nothing: 0 lines)\n"},
-			{grepInput{Pattern: "gamma", Patterns: []string{`^\(x`}}, "a.go\n     4| gamma\n     5| (x)\n\n(2 matches in 1 file)\n(gamma: 1 line)\n(^\\(x: 1 line)\n"},
-			{grepInput{Patterns: []string{"gamma"}}, "a.go\n     4| gamma\n\n(1 match in 1 file)\n"},
-			{grepInput{Patterns: []string{"no", "nor"}}, "no line matches in 2 files\n"},
-		} {
-			r, err := runGrepWith(t.Context(), b.Call, tt.in, find)
-			if err != nil || r.Output != tt.want {
-				t.Errorf("%s %+v: got\n%s\nwant\n%s\n%v", name, tt.in, r.Output, tt.want, err)
-			}
+	for _, tt := range []struct {
+		in   grepInput
+		want string
+	}{
+		{grepInput{Patterns: []string{"alpha", "(?i)beta", "nothing"}},
+			"a.go\n     1| alpha\n     2| beta\n     3| alpha beta\n\nb.go\n     1| Beta\n\n(4 matches in 2 files)\n(alpha: 2 lines)\n((?i)beta: 3 lines)\n(nothing: 0 lines)\n"},
+		{grepInput{Pattern: "gamma", Patterns: []string{`^\(x`}}, "a.go\n     4| gamma\n     5| (x)\n\n(2 matches in 1 file)\n(gamma: 1 line)\n(^\\(x: 1 line)\n"},
+		{grepInput{Patterns: []string{"gamma"}}, "a.go\n     4| gamma\n\n(1 match in 1 file)\n"},
+		{grepInput{Patterns: []string{"no", "nor"}}, "no line matches in 2 files\n"},
+	} {
+		r, err := runGrep(t.Context(), b.Call, tt.in)
+		if err != nil || r.Output != tt.want {
+			t.Errorf("%+v: got\n%s\nwant\n%s\n%v", tt.in, r.Output, tt.want, err)
 		}
 	}
 	b.refused("grep", args{}, centurion.KindUsage, "there is no pattern", "several in patterns")

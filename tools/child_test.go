@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,66 +13,6 @@ import (
 
 	"centurion"
 )
-
-// program writes a shell script and returns its path.
-func program(t testing.TB, text string) string {
-	t.Helper()
-	if runtime.GOOS == "windows" {
-		t.Skip("there are no scripts")
-	}
-	path := filepath.Join(t.TempDir(), "rg")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// What grep starts has the mark by which it is found when its host dies, and nothing else of this process; where it cannot search,
-// no file is left out.
-func TestGrepsProgram(t *testing.T) {
-	t.Setenv("CENTURION_TEST_SECRET", "x")
-	b := newBench(t)
-	b.put("a.txt", "match\n")
-	b.put("b.txt", "match\n")
-	log := filepath.Join(t.TempDir(), "env")
-	for mark, want := range map[string][]string{"m1": {"CENTURION_HOST=m1", "LC_ALL=C.UTF-8"}, "": {"LC_ALL=C.UTF-8"}} {
-		b.Mark = mark
-		find := searchWith(program(t, "/usr/bin/env > "+log+"\nexit 2\n"))
-		r, err := runGrepWith(t.Context(), b.Call, grepInput{Pattern: "match"}, find)
-		if err != nil {
-			t.Fatal(err)
-		}
-		says(t, r.Output, "a.txt", "b.txt")
-		env, err := os.ReadFile(log)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for l := range strings.Lines(string(env)) {
-			if name, _, _ := strings.Cut(l, "="); name != "PWD" && name != "_" && name != "SHLVL" && name != "OLDPWD" { // the shell's own
-				got = append(got, strings.TrimSpace(l))
-			}
-		}
-		slices.Sort(got)
-		wantList(t, "environment", got, want...)
-	}
-}
-
-// As many names go into one command as the system takes, never none and never one too many.
-func TestArgCount(t *testing.T) {
-	name := strings.Repeat("n", 996) // and four more for each
-	for n, want := range map[int]int{1: 1, 500: 500, 501: 500, 1200: 500} {
-		if runtime.GOOS == "windows" {
-			t.Skip("it takes fewer there")
-		}
-		if got := argCount(slices.Repeat([]string{name}, n)); got != want {
-			t.Errorf("of %d names %d go together, want %d", n, got, want)
-		}
-	}
-	if got := argCount([]string{strings.Repeat("n", 1<<20), "b"}); got != 1 {
-		t.Errorf("of a name that is too long %d go", got)
-	}
-}
 
 // Somebody who waits for a task lets others begin, gets what was asked for, and ends when their turn does.
 func TestDelegationAndItsTurn(t *testing.T) {

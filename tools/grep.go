@@ -21,6 +21,7 @@ const (
 	grepMatches = 100
 	grepLineLen = 300     // shown characters of a line
 	grepLineMax = 1 << 20 // searched bytes of a line
+	grepKeep    = 4096    // kept bytes of a long line, more than is ever shown
 	grepBatch   = 64      // files searched in parallel
 )
 
@@ -40,14 +41,7 @@ func grepTool() Tool {
 	), func(grepInput) Effect { return Effect{ReadOnly: true} }, runGrep)
 }
 
-// searcher finds the matching lines of files below a place and passes them to add, in the order of the files, until add returns false.
-type searcher func(ctx context.Context, s *search, files []string) error
-
 func runGrep(ctx context.Context, c *Call, in grepInput) (Result, error) {
-	return runGrepWith(ctx, c, in, pickSearcher())
-}
-
-func runGrepWith(ctx context.Context, c *Call, in grepInput, find searcher) (Result, error) {
 	const op = "grep"
 	re, each, err := in.compile(op)
 	if err != nil {
@@ -77,7 +71,7 @@ func runGrepWith(ctx context.Context, c *Call, in grepInput, find searcher) (Res
 		if err := p.allow(ctx, c, "read", map[string]any{"filepath": p.name}); err != nil {
 			return Result{}, err
 		}
-		files, find = []string{"."}, searchOurselves
+		files = []string{"."}
 	case info.IsDir():
 		for f, err := range p.walk(ctx, 0) {
 			if err != nil {
@@ -94,7 +88,7 @@ func runGrepWith(ctx context.Context, c *Call, in grepInput, find searcher) (Res
 	default:
 		return Result{}, usage(op, "give a directory or a file", "%s is %s", p.name, fileKind(info.Mode()))
 	}
-	if err := find(ctx, s, files); err != nil {
+	if err := s.find(ctx, files); err != nil {
 		return Result{}, err
 	}
 	return Result{Output: s.text(len(files)), Title: re.String(), Metadata: map[string]any{"matches": s.n, "truncated": s.more}}, nil
@@ -196,14 +190,14 @@ func (s *search) add(ctx context.Context, rel string, hits []hit) (bool, error) 
 
 // clip returns a line in the form kept until it is shown: of a long line, the piece around the match.
 func clip(re *regexp.Regexp, line []byte) string {
-	if len(line) <= rgColumns {
+	if len(line) <= grepKeep {
 		return string(line)
 	}
 	from := 0
 	if at := re.FindIndex(line); at != nil {
 		from = max(0, at[0]-grepLineLen*utf8.UTFMax)
 	}
-	return string(line[from:min(len(line), from+rgColumns)])
+	return string(line[from:min(len(line), from+grepKeep)])
 }
 
 // cut shortens a long line to the piece around the match.
@@ -243,8 +237,9 @@ func (s *search) text(searched int) string {
 	return s.out.String()
 }
 
-// searchOurselves searches with package regexp, several files in parallel.
-func searchOurselves(ctx context.Context, s *search, files []string) error {
+// find adds the matching lines of files below the place, several files in parallel, until no more are wanted. It starts no program: that
+// could follow a link that is exchanged for a file meanwhile.
+func (s *search) find(ctx context.Context, files []string) error {
 	for len(files) > 0 {
 		batch := files[:min(len(files), grepBatch)]
 		files = files[len(batch):]

@@ -12,7 +12,7 @@ func TestGrepLongLines(t *testing.T) {
 	re := regexp.MustCompile("needle|x$")
 	hay := bytes.Repeat([]byte("x"), grepLineMax)
 	for _, line := range [][]byte{hay, append(hay[:len(hay):len(hay)], "needle"...), append([]byte("needle"), hay...)} {
-		if got := clip(re, line); len(got) > rgColumns || !strings.Contains(got, "x") || bytes.Contains(line, []byte("needle")) != strings.Contains(got, "needle") {
+		if got := clip(re, line); len(got) > grepKeep || !strings.Contains(got, "x") || bytes.Contains(line, []byte("needle")) != strings.Contains(got, "needle") {
 			t.Errorf("%d bytes are kept: %.20q", len(got), got)
 		}
 	}

@@ -2,9 +2,7 @@ package tools
 
 import (
 	"fmt"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -95,26 +93,6 @@ func TestGlob(t *testing.T) {
 	says(t, b.must("glob", args{"pattern": "many/*"}).Output, "(the newest 100 of 120;")
 }
 
-// searchers are the ways to search: our own, ripgrep where it is installed, and grep that is made to print as ripgrep does, with lines of
-// binary files, which ripgrep leaves out only where it sees them in time.
-func searchers(t testing.TB) map[string]searcher {
-	m := map[string]searcher{"own": searchOurselves}
-	if rg, err := exec.LookPath("rg"); err == nil {
-		m["ripgrep"] = searchWith(rg)
-	}
-	if runtime.GOOS != "windows" {
-		m["as ripgrep"] = searchWith(program(t, `while [ "$1" != -- ]; do case $1 in
-	--regexp=*) p=$(printf %s "${1#*=}" | sed 's/(?-u:\(..\))/\1/g; s/:^/:^\\x{feff}?/g; s/\$)/\\r?$)/g') ;;
-	--max-count=*) n=${1#*=} ;;
-esac; shift; done
-shift
-echo 'binary file matches'
-exec grep -aHnZP -m "$n" -e "$p" -- "$@"
-`))
-	}
-	return m
-}
-
 // ORCH-54
 func TestGrep(t *testing.T) {
 	b := newBench(t)
@@ -167,18 +145,16 @@ x.txt
 		{"around the match in a long line", grepInput{Pattern: `needle`, Include: "*.js"},
 			"long.js\n     1| …" + strings.Repeat("y", 100) + "needle" + strings.Repeat("z", 193) + "…\n\n(1 match in 1 file)\n"},
 	}
-	for name, find := range searchers(t) {
-		for _, tt := range tests {
-			t.Run(name+"/"+tt.name, func(t *testing.T) {
-				r, err := runGrepWith(t.Context(), b.Call, tt.in, find)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if r.Output != tt.want {
-					t.Errorf("got\n%s\nwant\n%s", r.Output, tt.want)
-				}
-			})
-		}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := runGrep(t.Context(), b.Call, tt.in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Output != tt.want {
+				t.Errorf("got\n%s\nwant\n%s", r.Output, tt.want)
+			}
+		})
 	}
 	b.refused("grep", args{"pattern": "foo("}, centurion.KindUsage, "not a regular expression", `put \ before`)
 	b.refused("grep", args{"pattern": "KEY", "path": ".env"}, centurion.KindPermission)
@@ -191,15 +167,13 @@ x.txt
 func TestGrepBesideSecrets(t *testing.T) {
 	b := newBench(t)
 	b.put("x/.ssh/config", "Host limit\n")
-	for name, find := range searchers(t) {
-		for _, path := range []string{"", "x", "x/.ssh"} {
-			r, err := runGrepWith(t.Context(), b.Call, grepInput{Pattern: "limit", Path: path}, find)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(r.Output, "usually hold secrets: 1 file") || strings.Contains(r.Output, "Host") {
-				t.Errorf("%s in %q: %s", name, path, r.Output)
-			}
+	for _, path := range []string{"", "x", "x/.ssh"} {
+		r, err := runGrep(t.Context(), b.Call, grepInput{Pattern: "limit", Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(r.Output, "usually hold secrets: 1 file") || strings.Contains(r.Output, "Host") {
+			t.Errorf("in %q: %s", path, r.Output)
 		}
 	}
 }
@@ -211,26 +185,22 @@ func TestGrepLimit(t *testing.T) {
 	}
 	b.put("g.txt", strings.Repeat("hit\n", 500))
 	b.put("h.txt", strings.Repeat("hundred\n", 100))
-	for name, find := range searchers(t) {
-		t.Run(name, func(t *testing.T) {
-			for pattern, said := range map[string]string{"match": "the first 100 matches", "hit": "the first 100 matches", "hundred": "(100 matches in 1 file)"} {
-				r, err := runGrepWith(t.Context(), b.Call, grepInput{Pattern: pattern}, find)
-				if err != nil {
-					t.Fatal(err)
-				}
-				want(t, "matches", r.Metadata["matches"], any(100))
-				want(t, "truncated", r.Metadata["truncated"], any(pattern != "hundred"))
-				want(t, "lines", strings.Count(r.Output, "| "), 100)
-				says(t, r.Output, said)
-			}
-			r, err := runGrepWith(t.Context(), b.Call, grepInput{Pattern: "match"}, find)
-			if err != nil {
-				t.Fatal(err)
-			}
-			says(t, r.Output, "f000.txt\n", "f049.txt\n")
-			silent(t, r.Output, "f050.txt")
-		})
+	for pattern, said := range map[string]string{"match": "the first 100 matches", "hit": "the first 100 matches", "hundred": "(100 matches in 1 file)"} {
+		r, err := runGrep(t.Context(), b.Call, grepInput{Pattern: pattern})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "matches", r.Metadata["matches"], any(100))
+		want(t, "truncated", r.Metadata["truncated"], any(pattern != "hundred"))
+		want(t, "lines", strings.Count(r.Output, "| "), 100)
+		says(t, r.Output, said)
 	}
+	r, err := runGrep(t.Context(), b.Call, grepInput{Pattern: "match"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, r.Output, "f000.txt\n", "f049.txt\n")
+	silent(t, r.Output, "f050.txt")
 }
 
 // Outside the project all but .git is looked at, also what would be ignored.
@@ -255,13 +225,9 @@ func BenchmarkGrep(b *testing.B) {
 	for i := range 200 {
 		bn.put(fmt.Sprintf("d%d/f%d.go", i%10, i), strings.Repeat("an ordinary line of an ordinary file\n", 300)+"needle\n")
 	}
-	for name, find := range searchers(b) {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				if _, err := runGrepWith(b.Context(), bn.Call, grepInput{Pattern: "needl[e]"}, find); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+	for b.Loop() {
+		if _, err := runGrep(b.Context(), bn.Call, grepInput{Pattern: "needl[e]"}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -41,21 +41,6 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-func TestRipgrepPattern(t *testing.T) {
-	for pattern, wanted := range map[string]string{
-		`foo`: `foo`, `\bfoo\b`: `(?-u:\b)foo(?-u:\b)`, `\\b`: `\\b`, `\d+`: `[0-9]+`, `^a$`: `(?m:^a$)`, `\.go`: `\.go`,
-	} {
-		if got, ok := ripgrepPattern(pattern); !ok || got != wanted {
-			t.Errorf("%s: got %s, %v, want %s", pattern, got, ok, wanted)
-		}
-	}
-	for _, pattern := range []string{`\Aa`, `a\z`, `(`} {
-		if got, ok := ripgrepPattern(pattern); ok {
-			t.Errorf("%s: got %s", pattern, got)
-		}
-	}
-}
-
 func TestNearest(t *testing.T) {
 	wantList(t, "near", nearest("servr.go", []string{"client.go", "server.go", "service.go"}, 3), "server.go", "service.go")
 	wantList(t, "contained", nearest("config", []string{"x", "configuration.yaml"}, 3), "configuration.yaml")

@@ -74,7 +74,6 @@ type Call struct {
 	Writers   *Writers          // one for the whole host: prevents two sessions from replacing a file at the same time
 	Runner    centurion.Runner  // nil for roles without shell
 	Keys      *redact.Keys      // that are shown as placeholders; nil shows all texts as they are
-	Mark      string            // passed to programs started by a tool as [centurion.HostVariable]; empty outside of a host
 	Gate      Gate              // asks for permission
 	Decided   func(Decision)    // records what the gate decided about this call; may be nil
 	Connect   centurion.Dial    // set by the gate: makes the connections of a script without network; nil makes none

@@ -26,7 +26,7 @@ import (
 func doctorCommand(c *cli) *cobra.Command {
 	var repair bool
 	cmd := plainCommand("doctor", "Check the setup and repair saved state",
-		"Check and list: models and where their keys come from (never their values), instructions and skills, git, rg, the\n"+
+		"Check and list: models and where their keys come from (never their values), instructions and skills, git, the\n"+
 			"terminal, what can confine commands, the state directory, this project's missions, notices. With --repair a damaged state is made usable again: what\n"+
 			"can still be read goes into a new file, and the damaged one is kept beside it.",
 		"  centurion doctor\n  centurion doctor --repair", func(ctx context.Context, f *readFlags) error {
