@@ -137,12 +137,37 @@ func beyondSilence(own, usual time.Duration, o *config.Own) time.Duration {
 	return own
 }
 
-// newRunner returns the command runner of a host, confined as well as this machine allows unless the person has
-// turned that off.
+// newRunner returns the command runner of a host, confined as well as this machine allows unless the person has turned that off.
 func (h *Host) newRunner(cfg *config.Config, home string) (*sandbox.Runner, error) {
-	r := &sandbox.Runner{Mark: h.Place.Mark(), Slots: cfg.Own.MaxCommands}
+	dir := filepath.Join(h.State, "sandbox")
+	if err := sandbox.RemovePlaces(dir); err != nil { // of a host that died
+		return nil, StateError(dir, err)
+	}
+	how, err := h.Place.confinement(cfg, home, dir)
+	return &sandbox.Runner{Mark: h.Place.Mark(), Slots: cfg.Own.MaxCommands, Confine: how}, err
+}
+
+// RunOnce runs a command of the person's outside of a host, confined like those of agents, but with the network.
+func (p Place) RunOnce(ctx context.Context, cfg *config.Config, c centurion.Command) (res centurion.CommandResult, err error) {
+	dir, err := os.MkdirTemp("", "centurion-")
+	if err != nil {
+		return res, err
+	}
+	home, _ := os.UserHomeDir() // without one, nothing below it is hidden
+	how, err := p.confinement(cfg, home, dir)
+	if err != nil {
+		return res, errors.Join(err, os.RemoveAll(dir))
+	}
+	r := &sandbox.Runner{Confine: how}
+	c.Network = true
+	res, err = r.Run(ctx, c)
+	return res, errors.Join(err, r.Close(), os.RemoveAll(dir))
+}
+
+// confinement returns how commands are confined, with their temporary directories in dir; nil for not at all.
+func (p Place) confinement(cfg *config.Config, home, dir string) (*sandbox.Confinement, error) {
 	if cfg.Own.Sandbox == "off" {
-		return r, nil
+		return nil, nil
 	}
 	way, why := sandbox.Best()
 	if cfg.Own.Sandbox == "require" && way != confine.Full {
@@ -150,11 +175,11 @@ func (h *Host) newRunner(cfg *config.Config, home string) (*sandbox.Runner, erro
 			Hint: "see what is missing with: centurion doctor; or use --sandbox auto"}
 	}
 	if way == confine.None {
-		return r, nil
+		return nil, nil
 	}
-	dir, cache := filepath.Join(h.State, "sandbox"), filepath.Join(h.State, "cache")
-	if err := errors.Join(sandbox.RemovePlaces(dir), os.MkdirAll(cache, 0o700)); err != nil { // of a host that died
-		return nil, StateError(dir, err)
+	cache := filepath.Join(p.State, "cache")
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return nil, StateError(cache, err)
 	}
 	if way == confine.Full {
 		sandbox.MakeCaches(home)
@@ -162,9 +187,8 @@ func (h *Host) newRunner(cfg *config.Config, home string) (*sandbox.Runner, erro
 	limits := sandbox.DefaultLimits()
 	limits.Processes = cmp.Or(cfg.Own.MaxProcesses, limits.Processes)
 	limits.Memory = cmp.Or(int64(cfg.Own.MaxMemory)<<20, limits.Memory)
-	r.Confine = &sandbox.Confinement{Way: way, Read: []string{h.Dir}, Hide: append(sandbox.Hidden(home), filepath.Dir(filepath.Dir(h.State))),
-		Protect: []string{".git", ".opencode"}, Caches: sandbox.Caches(home, os.Getenv), Limits: limits, Cache: cache, Dir: dir}
-	return r, nil
+	return &sandbox.Confinement{Way: way, Read: []string{p.Dir}, Hide: append(sandbox.Hidden(home), filepath.Dir(filepath.Dir(p.State))),
+		Protect: []string{".git", ".opencode"}, Caches: sandbox.Caches(home, os.Getenv), Limits: limits, Cache: cache, Dir: dir}, nil
 }
 
 // policies returns which tool calls may overlap, for the agents with their own configuration, under their names in the cast.

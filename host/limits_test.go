@@ -3,6 +3,7 @@ package host
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,5 +72,28 @@ func TestLimitsReachTheOrchestrator(t *testing.T) {
 	way, _ := sandbox.Best()
 	if r, err := h.newRunner(load(`{}`), ""); err != nil || (r.Confine != nil) != (way != confine.None) || r.Confine != nil && r.Confine.Way != way {
 		t.Errorf("by default: %+v, %v, want %s", r, err, way)
+	}
+}
+
+// S3: a command in the text of a slash command is confined like an agent's, and leaves nothing behind.
+func TestRunOnce(t *testing.T) {
+	if way, err := sandbox.Best(); way == confine.None {
+		t.Skip(err) // doctor's tests say so, too
+	}
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	p := Place{Dir: t.TempDir(), State: filepath.Join(t.TempDir(), "projects", "p")}
+	for how, outside := range map[string]bool{"": false, "off": true} {
+		cfg, out := &config.Config{Own: config.Own{Sandbox: how}}, filepath.Join(t.TempDir(), "out")
+		res, err := p.RunOnce(t.Context(), cfg, centurion.Command{Script: "echo in > in; echo out > '" + out + "'; cat in", Dir: p.Dir})
+		if err != nil || !strings.HasSuffix(res.Output, "in\n") {
+			t.Errorf("%q: %+v, %v", how, res, err)
+		}
+		if _, err := os.Stat(out); (err == nil) != outside {
+			t.Errorf("%q: outside: %v", how, err)
+		}
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"centurion"
 	"centurion/config"
 	"centurion/permission"
-	"centurion/sandbox"
 	"centurion/trust"
 	"centurion/workspace"
 )
@@ -33,8 +32,8 @@ type Expansion struct {
 	Args      string
 	Workspace *workspace.Workspace
 	Rules     []permission.Level // what may be read
-	Runner    centurion.Runner   // nil: the shell
-	Note      func(string)       // prints what was not expanded
+	Run       func(context.Context, centurion.Command) (centurion.CommandResult, error)
+	Note      func(string) // prints what was not expanded
 }
 
 var (
@@ -139,11 +138,7 @@ func (e Expansion) shell(ctx context.Context, script string, words []string) (st
 	for _, w := range words {
 		params.WriteString(" '" + strings.ReplaceAll(w, "'", `'\''`) + "'")
 	}
-	run := e.Runner
-	if run == nil {
-		run = &sandbox.Runner{}
-	}
-	r, err := run.Run(ctx, centurion.Command{Script: params.String() + "\n" + script, Dir: e.Workspace.Dir(), Env: []string{"ARGUMENTS=" + e.Args}, Keep: maxPrinted})
+	r, err := e.Run(ctx, centurion.Command{Script: params.String() + "\n" + script, Dir: e.Workspace.Dir(), Env: []string{"ARGUMENTS=" + e.Args}, Keep: maxPrinted})
 	switch {
 	case err != nil:
 		return "", err

@@ -10,6 +10,7 @@ import (
 	"centurion"
 	"centurion/config"
 	"centurion/permission"
+	"centurion/sandbox"
 	"centurion/workspace"
 )
 
@@ -47,7 +48,7 @@ func newExpansion(t *testing.T, template, args string) (Expansion, *echo) {
 	}
 	t.Cleanup(func() { _ = ws.Close() })
 	sh := &echo{}
-	return Expansion{Command: config.Command{Name: "x", Template: template, File: "x.md"}, Args: args, Workspace: ws, Runner: sh,
+	return Expansion{Command: config.Command{Name: "x", Template: template, File: "x.md"}, Args: args, Workspace: ws, Run: sh.Run,
 		Rules: []permission.Level{{Name: permission.DefaultLevel, Rules: permission.Defaults(false)}}}, sh
 }
 
@@ -120,7 +121,7 @@ func TestExpandShell(t *testing.T) {
 	if want := `set -- 'it'\''s' 'a $(b)' 'c'` + "\nrun $1"; sh.got.Script != want || sh.got.Env[0] != "ARGUMENTS="+e.Args || sh.got.Dir != e.Workspace.Dir() {
 		t.Errorf("%+v", sh.got)
 	}
-	e.Runner, e.Command.Template = nil, "!`printf '<%s>' \"$@\" \"$ARGUMENTS\"`"
+	e.Run, e.Command.Template = new(sandbox.Runner).Run, "!`printf '<%s>' \"$@\" \"$ARGUMENTS\"`"
 	if got, err := e.Expand(t.Context()); err != nil || !strings.HasPrefix(got, "<it's><a $(b)><c><"+e.Args+">") {
 		t.Errorf("%q, %v", got, err)
 	}

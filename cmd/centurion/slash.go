@@ -217,7 +217,16 @@ func (c *runner) expandCommand(ctx context.Context, ws *workspace.Workspace, cfg
 	if err != nil {
 		return st, err
 	}
-	e := goal.Expansion{Command: cmd, Args: args, Workspace: ws, Rules: rules(cmp.Or(to, c.f.agent, cast.Owner())), Note: c.note}
+	place, found, err := c.locate(ws.Dir())
+	if err != nil {
+		return st, err
+	}
+	defer found.Close()
+	cfg.Own.Sandbox = cmp.Or(c.f.sandbox, cfg.Own.Sandbox)
+	run := func(ctx context.Context, one centurion.Command) (centurion.CommandResult, error) {
+		return place.RunOnce(ctx, cfg, one)
+	}
+	e := goal.Expansion{Run: run, Command: cmd, Args: args, Workspace: ws, Rules: rules(cmp.Or(to, c.f.agent, cast.Owner())), Note: c.note}
 	if st.goal, err = e.Expand(ctx); err != nil {
 		return st, err
 	}
