@@ -273,15 +273,17 @@ func TestDaemonsEndWithTheWorkspace(t *testing.T) {
 		`env -i setsid -f sleep 7777 >/dev/null 2>&1`,
 		`nohup sleep 7777 >/dev/null 2>&1 &`,
 	} {
-		s := newScene(t, confine.Full)
-		if res := s.run(t, centurion.Command{Script: script}); res.ExitCode != 0 {
-			t.Errorf("%s: exit %d, %s", script, res.ExitCode, res.Output)
-		}
-		if err := s.r.Release(s.project); err != nil {
-			t.Error(err)
-		}
-		if left := sleepers(t); len(left) > 0 {
-			t.Errorf("%s left %v", script, left)
+		for _, way := range ways {
+			s := newScene(t, way)
+			if res := s.run(t, centurion.Command{Script: script}); res.ExitCode != 0 {
+				t.Errorf("%s, %s: exit %d, %s", way, script, res.ExitCode, res.Output)
+			}
+			if err := s.r.Release(s.project); err != nil {
+				t.Error(err)
+			}
+			if left := sleepers(t); len(left) > 0 {
+				t.Errorf("%s: %s left %v", way, script, left)
+			}
 		}
 	}
 }
@@ -343,14 +345,16 @@ func TestLimits(t *testing.T) {
 		{confine.Limits{Processes: 40}, "for i in $(seq 60); do sleep 60 & done; wait", "40 processes"},
 		{confine.Limits{Memory: 100 << 20}, "head -c 300m /dev/zero | tail", "100 MB of memory"},
 	} {
-		s := newScene(t, confine.Full)
-		s.r.Confine.Limits = test.limits
-		res := s.run(t, centurion.Command{Script: test.script})
-		if res.Exceeded != test.reason || res.ExitCode != -1 || res.TimedOut {
-			t.Errorf("%s: %+v", test.script, res)
-		}
-		if res := s.run(t, centurion.Command{Script: "sleep 0.2; echo on"}); res.Output != "on\n" || res.Exceeded != "" {
-			t.Errorf("afterwards: %+v", res)
+		for _, way := range ways {
+			s := newScene(t, way)
+			s.r.Confine.Limits = test.limits
+			res := s.run(t, centurion.Command{Script: test.script})
+			if res.Exceeded != test.reason || res.ExitCode != -1 || res.TimedOut {
+				t.Errorf("%s: %s: %+v", way, test.script, res)
+			}
+			if res := s.run(t, centurion.Command{Script: "sleep 0.2; echo on"}); res.Output != "on\n" || res.Exceeded != "" {
+				t.Errorf("%s: afterwards: %+v", way, res)
+			}
 		}
 	}
 	s := newScene(t, confine.Full)

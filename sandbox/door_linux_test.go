@@ -67,7 +67,8 @@ func TestConnectionsByName(t *testing.T) {
 		}
 	})
 	t.Run("after its end", func(t *testing.T) {
-		s.run(t, centurion.Command{Script: asks + `(setsid bash -c 'sleep 0.5; '"$(declare -f ask)"'; ask "CONNECT good.example:443"' > later 2>&1 &)`, Connect: connect})
+		s.run(t, centurion.Command{Script: asks + `setsid bash -c 'echo begun; sleep 0.5; '"$(declare -f ask)"'; ask "CONNECT good.example:443"' > later 2>&1 &
+			until grep -q begun later; do sleep 0.01; done`, Connect: connect})
 		if res := s.run(t, centurion.Command{Script: "for i in {1..200}; do grep -q ^HTTP later && break; sleep 0.05; done; cat later"}); !strings.Contains(res.Output, "407") {
 			t.Errorf("got %q", res.Output)
 		}

@@ -28,6 +28,7 @@ const maxMessage = 200_000
 // comes with it.
 type toHelper struct {
 	Policy  *confine.Policy `json:",omitempty"`
+	Way     confine.Way     `json:",omitempty"`
 	Limits  confine.Limits  `json:",omitzero"`
 	ID      string          `json:",omitempty"`
 	Args    []string        `json:",omitempty"`
@@ -36,10 +37,11 @@ type toHelper struct {
 	Network bool            `json:",omitempty"`
 }
 
-// fromHelper answers the policy, without an ID and with the listening socket for connections by name, or tells that a command has begun or exited. The process id of a command that has begun
-// comes as the sender's credentials, which the kernel translates.
+// fromHelper answers the policy, without an ID and with the listening socket for connections by name, or tells that a command has begun or
+// exited. Where the helper has a process namespace, the process id comes as the sender's credentials, which the kernel translates.
 type fromHelper struct {
 	ID     string `json:",omitempty"`
+	PID    int    `json:",omitempty"`
 	Error  string `json:",omitempty"`
 	Exited bool   `json:",omitempty"`
 	Code   int    `json:",omitempty"`
@@ -49,7 +51,7 @@ type fromHelper struct {
 
 // Helper runs the helper process of a workspace, until the host closes the socket, and returns the exit code. It must be called before
 // anything else in a process whose first argument is [HelperCommand]. Every process below it ends with it: it is the first one of a
-// process namespace.
+// process namespace, or at least adopts what outlives its parent.
 func Helper() int {
 	if err := confine.SealDescriptors(); err != nil {
 		return helperFailed(err)
@@ -75,6 +77,7 @@ func helperFailed(err error) int {
 // serving is a helper at work.
 type serving struct {
 	conn *net.UnixConn
+	way  confine.Way
 
 	mu       sync.Mutex     // held from a fork until the command is known, so that no exit is missed
 	commands map[int]string // the ids of running commands
@@ -95,8 +98,8 @@ func (h *serving) serve() error {
 	if err := keepThreads(); err != nil {
 		return err
 	}
-	capTasks(first.Limits)
-	offline, online, door, err := enter(*first.Policy)
+	h.way = first.Way
+	offline, online, door, err := h.enter(*first.Policy, first.Limits)
 	if err != nil {
 		return h.send(fromHelper{Error: err.Error()}, nil)
 	}
@@ -108,13 +111,20 @@ func (h *serving) serve() error {
 		return nil
 	})
 	group.Go("watch limits", func() error { return h.watch(first.Limits) })
-	err = h.send(fromHelper{}, unix.UnixRights(int(door.Fd())))
-	_ = door.Close() // the host accepts
+	var rights []byte
+	if door != nil {
+		rights = unix.UnixRights(int(door.Fd()))
+	}
+	err = h.send(fromHelper{}, rights)
+	_ = door.Close() // the host accepts; there may be none
 	if err != nil {
 		return err
 	}
 	for {
 		m, out, err := h.receive()
+		if err != nil {
+			h.endAll()
+		}
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -131,16 +141,23 @@ func (h *serving) serve() error {
 	}
 }
 
-// enter confines this process. It returns its confined threads, and a listening socket in the network of the one without network.
-func enter(p confine.Policy) (offline, online *confine.Launcher, door *os.File, err error) {
-	if p, err = confine.Enter(p); err != nil {
-		return nil, nil, nil, err
-	}
-	if offline, err = p.Launch(confine.Full, false); err == nil {
-		online, err = p.Launch(confine.Full, true)
+// enter confines this process. It returns its confined threads and, with namespaces, a listening socket in the network of the one without
+// network.
+func (h *serving) enter(p confine.Policy, limits confine.Limits) (offline, online *confine.Launcher, door *os.File, err error) {
+	if h.way == confine.Full {
+		capTasks(limits)
+		p, err = confine.Enter(p)
+	} else {
+		err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	}
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	if offline, err = p.Launch(h.way, false); err == nil {
+		online, err = p.Launch(h.way, true)
+	}
+	if err != nil || h.way != confine.Full {
+		return offline, online, nil, err
 	}
 	err = offline.Do(func() error {
 		l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -221,6 +238,9 @@ func (h *serving) fork(launcher *confine.Launcher, m toHelper, out int) error {
 		return err
 	}
 	h.commands[pid] = m.ID
+	if h.way != confine.Full {
+		return h.send(fromHelper{ID: m.ID, PID: pid}, nil)
+	}
 	credentials := unix.Ucred{Pid: int32(pid), Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid())}
 	return h.send(fromHelper{ID: m.ID}, unix.UnixCredentials(&credentials))
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +25,8 @@ import (
 type keeper struct {
 	cmd   *exec.Cmd
 	conn  *net.UnixConn
-	door  *door
+	way   confine.Way
+	door  *door // nil without namespaces
 	group guard.Group
 
 	mu      sync.Mutex // protects the fields below
@@ -54,7 +57,7 @@ func (k *kept) wait() int {
 func (k *kept) exceeded() string { return k.limit }
 
 // startKeeper starts a helper for a policy. env is the helper's own environment.
-func startKeeper(p confine.Policy, limits confine.Limits, env []string, starting *sync.Mutex) (*keeper, error) {
+func startKeeper(how *Confinement, p confine.Policy, env []string) (*keeper, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("make socket: %w", err)
@@ -69,18 +72,23 @@ func startKeeper(p confine.Policy, limits confine.Limits, env []string, starting
 	if err != nil {
 		return nil, err
 	}
-	k := &keeper{conn: conn.(*net.UnixConn), started: map[string]*kept{}}
+	k := &keeper{conn: conn.(*net.UnixConn), way: how.Way, started: map[string]*kept{}}
 	var said strings.Builder
 	k.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: []string{os.Args[0], HelperCommand}, Env: append(env, "GOMAXPROCS=2"), Dir: "/",
-		ExtraFiles: []*os.File{theirs}, Stderr: &said, SysProcAttr: confine.HelperAttr()}
-	starting.Lock()
-	err = startUnshielded(k.cmd)
-	starting.Unlock()
+		ExtraFiles: []*os.File{theirs}, Stderr: &said, SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
+	if how.Way == confine.Full {
+		k.cmd.SysProcAttr = confine.HelperAttr()
+		how.starting.Lock()
+		err = startUnshielded(k.cmd)
+		how.starting.Unlock()
+	} else {
+		err = k.cmd.Start()
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start helper: %w", err), conn.Close())
 	}
 	_ = theirs.Close() // so that the end of the helper is seen
-	if err := k.greet(p, limits); err != nil {
+	if err := k.greet(p, how.Limits); err != nil {
 		err = errors.Join(err, k.conn.Close(), k.cmd.Process.Kill())
 		_ = k.cmd.Wait() // its exit says no more
 		if said.Len() > 0 {
@@ -89,7 +97,9 @@ func startKeeper(p confine.Policy, limits confine.Limits, env []string, starting
 		return nil, err
 	}
 	k.group.Go("read helper", k.read)
-	k.group.Go("connect by name", k.door.serve)
+	if k.door != nil {
+		k.group.Go("connect by name", k.door.serve)
+	}
 	return k, nil
 }
 
@@ -110,7 +120,7 @@ const greetTime = 20 * time.Second
 func (k *keeper) greet(p confine.Policy, limits confine.Limits) error {
 	_ = k.conn.SetDeadline(time.Now().Add(greetTime))
 	defer func() { _ = k.conn.SetDeadline(time.Time{}) }()
-	b, err := json.Marshal(toHelper{Policy: &p, Limits: limits})
+	b, err := json.Marshal(toHelper{Policy: &p, Way: k.way, Limits: limits})
 	if err == nil {
 		_, err = k.conn.Write(b)
 	}
@@ -121,7 +131,7 @@ func (k *keeper) greet(p confine.Policy, limits confine.Limits) error {
 	if err == nil && m.Error != "" {
 		err = errors.New(m.Error)
 	}
-	if err != nil {
+	if err != nil || k.way != confine.Full {
 		return err
 	}
 	k.door, err = openDoor(listener, k.command)
@@ -168,6 +178,9 @@ func (k *keeper) read() error {
 			}
 			k.mu.Unlock()
 			_ = k.cmd.Wait() // its exit says no more
+			if k.door == nil {
+				return nil
+			}
 			return k.door.close()
 		}
 		if c := k.started[m.ID]; c != nil {
@@ -180,7 +193,7 @@ func (k *keeper) read() error {
 				c.limit = m.Exceeded
 				c.end(m.Code, nil)
 			default:
-				c.shell = pid
+				c.shell = cmp.Or(m.PID, pid)
 				close(c.begun)
 			}
 		}
@@ -202,7 +215,7 @@ func (k *kept) end(code int, err error) {
 
 // start starts a command in the helper. Its output goes to out, and connect makes its connections by name.
 func (k *keeper) start(m toHelper, out *os.File, connect centurion.Dial) (*kept, error) {
-	if connect != nil {
+	if connect != nil && k.door != nil {
 		m.Env = append(m.Env, k.door.environment(m.ID)...)
 	}
 	b, err := json.Marshal(m)
@@ -234,7 +247,11 @@ func (k *keeper) start(m toHelper, out *os.File, connect centurion.Dial) (*kept,
 
 // close ends the helper and everything below it.
 func (k *keeper) close() error {
-	_ = k.cmd.Process.Kill() // the kernel ends everything in its process namespace
-	_ = k.conn.Close()
+	patience := time.Duration(0) // the kernel ends everything in a process namespace
+	if k.way != confine.Full {
+		patience = 2 * endTime
+	}
+	defer time.AfterFunc(patience, func() { _ = k.cmd.Process.Kill() }).Stop()
+	_ = k.conn.Close() // what is below a helper without a namespace it ends itself then
 	return k.group.Wait()
 }

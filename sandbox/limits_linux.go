@@ -101,12 +101,56 @@ func (h *serving) watch(limits confine.Limits) error {
 			for pid := range h.commands {
 				h.exceeded[pid] = over
 			}
-			_ = unix.Kill(-1, unix.SIGKILL) // every process of this namespace but the helper, at once; none is there for ESRCH
+			h.killAll()
 		}
 		h.mu.Unlock()
 	}
 	return nil
 }
+
+// processes lists this helper and what runs below it.
+func (h *serving) processes() ([]string, error) {
+	if h.way == confine.Full {
+		return processes()
+	}
+	names := []string{strconv.Itoa(os.Getpid())}
+	for i := 0; i < len(names); i++ { // it grows
+		threads, _ := os.ReadDir("/proc/" + names[i] + "/task") // none if it has just ended
+		for _, t := range threads {
+			children, _ := os.ReadFile("/proc/" + names[i] + "/task/" + t.Name() + "/children")
+			names = append(names, strings.Fields(string(children))...)
+		}
+	}
+	return names, nil
+}
+
+// killAll kills every process below this helper.
+func (h *serving) killAll() {
+	if h.way == confine.Full {
+		_ = unix.Kill(-1, unix.SIGKILL) // every process of this namespace but the helper, at once; none is there for ESRCH
+		return
+	}
+	names, _ := h.processes() // it does not fail there
+	for _, name := range names[1:] {
+		if pid, err := strconv.Atoi(name); err == nil {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+}
+
+// endAll ends everything below a helper without a process namespace, whose end would only orphan it. A process may fork while it is killed,
+// so that only an empty list is the end.
+func (h *serving) endAll() {
+	for end := time.Now().Add(endTime); h.way != confine.Full && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		h.killAll()
+		if names, _ := h.processes(); len(slices.DeleteFunc(names, ended)) <= 1 {
+			return
+		}
+	}
+}
+
+// endTime is how long a helper tries to end what runs below it.
+const endTime = 3 * time.Second
 
 // patience is the number of looks in a row at which everything ends: several commands may have to end one after the other, and on a busy
 // machine a killed one is still there at the next look.
@@ -148,7 +192,7 @@ func (h *serving) commandOf(pid int) int {
 		if group, _ := strconv.Atoi(f[2]); h.commands[group] != "" {
 			return group
 		}
-		if pid, _ = strconv.Atoi(f[1]); pid <= 1 {
+		if pid, _ = strconv.Atoi(f[1]); pid <= 1 || pid == os.Getpid() {
 			return 0
 		}
 	}
@@ -166,7 +210,7 @@ func (h *serving) over(limits confine.Limits) (names []string, reason string, we
 	if idle {
 		return nil, "", nil
 	}
-	names, err := processes()
+	names, err := h.processes()
 	if err != nil {
 		return nil, "", nil
 	}

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,27 +12,26 @@ import (
 	"centurion/sandbox/confine"
 )
 
-// confined is how the commands of a place are started on Linux: by a helper, or by a confined thread of this process.
+// confined is how the commands of a place are started on Linux: by a helper, or not confined.
 type confined struct {
-	policy confine.Policy
-	caches []string // environment that sends builds to their own caches where the person's are read-only
+	env []string // added to the environment of commands
 
-	mu      sync.Mutex // protects the fields below
-	keeper  *keeper
-	threads map[bool]*confine.Launcher // with and without the network
+	mu     sync.Mutex // protects keeper
+	keeper *keeper
 }
 
-// open begins to confine by a policy.
+// open begins to confine by a policy. Where the person's caches are read-only, builds are sent to others.
 func (c *confined) open(how *Confinement, p confine.Policy, cache string, env []string) (err error) {
-	c.policy = p
-	if how.Way != confine.Full {
+	if how.Way == confine.Full {
+		c.env = []string{"TMPDIR=" + p.Empty[0]}
+		p.Hide = append(p.Hide, services(p.Write)...)
+	} else {
+		c.env = []string{"TMPDIR=" + p.Temp}
 		if cache != "" {
-			c.caches = []string{"XDG_CACHE_HOME=" + cache, "GOCACHE=" + filepath.Join(cache, "go-build"), "npm_config_cache=" + filepath.Join(cache, "npm")}
+			c.env = append(c.env, "XDG_CACHE_HOME="+cache, "GOCACHE="+filepath.Join(cache, "go-build"), "npm_config_cache="+filepath.Join(cache, "npm"))
 		}
-		return nil
 	}
-	p.Hide = append(p.Hide, services(p.Write)...)
-	k, err := startKeeper(p, how.Limits, env, &how.starting)
+	k, err := startKeeper(how, p, env)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.keeper = k
@@ -59,66 +57,27 @@ func (c *confined) gone() bool {
 
 // start starts a command.
 func (c *confined) start(m centurion.Command, args, env []string, id string, out *os.File) (process, error) {
-	if helper := c.helper(); helper != nil {
-		dir, err := filepath.EvalSymlinks(m.Dir) // a link may lie in something hidden
-		if err != nil {
-			return nil, err
-		}
-		k, err := helper.start(toHelper{ID: id, Args: args, Dir: dir, Env: append(env, "TMPDIR="+c.policy.Empty[0]), Network: m.Network}, out, m.Connect)
-		if err != nil {
-			return nil, err
-		}
-		return k, nil
-	}
-	if len(c.policy.Write) == 0 {
+	helper := c.helper()
+	if helper == nil {
 		return startChild(m, args, env, out)
 	}
-	l, err := c.thread(m.Network)
+	dir, err := filepath.EvalSymlinks(m.Dir) // a link may lie in something hidden
 	if err != nil {
 		return nil, err
 	}
-	var p *child
-	err = l.Do(func() (err error) {
-		p, err = startChild(m, args, append(append(env, "TMPDIR="+c.policy.Temp), c.caches...), out)
-		return err
-	})
+	k, err := helper.start(toHelper{ID: id, Args: args, Dir: dir, Env: append(env, c.env...), Network: m.Network}, out, m.Connect)
 	if err != nil {
 		return nil, err
 	}
-	return p, nil
+	return k, nil
 }
 
-// thread returns the confined thread with or without the network.
-func (c *confined) thread(network bool) (*confine.Launcher, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if l := c.threads[network]; l != nil {
-		return l, nil
-	}
-	l, err := c.policy.Launch(confine.Files, network)
-	if err != nil {
-		return nil, err
-	}
-	if c.threads == nil {
-		c.threads = map[bool]*confine.Launcher{}
-	}
-	c.threads[network] = l
-	return l, nil
-}
-
-// close ends the helper with everything that runs in it, or the threads, whose commands stay confined.
+// close ends the helper with everything that runs below it.
 func (c *confined) close() error {
 	if k := c.helper(); k != nil {
 		return k.close()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var err error
-	for _, l := range c.threads {
-		err = errors.Join(err, l.Close())
-	}
-	c.threads = nil
-	return err
+	return nil
 }
 
 // SealDescriptors keeps the descriptors that this process inherited beside its three streams from its children. It is called at the

@@ -22,7 +22,7 @@ func trials() []trial {
 		{"R8", "hostile streams", "a clear end of each, no panic, at most 64 MB more", r8, byItself},
 		{"R9", "a stream that stalls after its first piece", "idle timeout ± 1 s, then tried again", r9, waits},
 		{"R10", "commands that crash, hang or do not want to go", "gone within 2 s of their limit, nothing left, the next call works", r10, waits},
-		{"R11", "daemons of an agent's commands", "full: 0 left 200 ms after a good end, SIGTERM and kill -9", r11, waits},
+		{"R11", "daemons of an agent's commands", "0 left 200 ms after a good end, SIGTERM and kill -9", r11, waits},
 		{"R12", "commands that start too many processes or take too much memory", "ended at the limits, the host's p99 < 250 ms, others end well", r12, byItself},
 		{"R13", "output and files of 1 GB (quick: 200 MB)", "at most 32 MiB more, head and tail kept as text", r13, computes},
 		{"R15", "clocks that jump", "no early end, no stuck wait, no busy loop", r15, computes},

@@ -3,7 +3,7 @@
 //
 // On Linux there are two ways. With [Full] the commands of a workspace run below a helper process in namespaces of its own, which
 // [Enter] furnishes: other processes, the network, other people's secrets and the state directory are not there, and everything else
-// can only be read. With [Files] there are no namespaces: a thread that Landlock confines starts the commands. In both ways each
+// can only be read. With [Files] there are no namespaces: a thread of the helper that Landlock confines starts the commands. In both ways each
 // command has no capability, no descriptor but its three streams, and cannot mount, trace, or make namespaces.
 package confine
 
@@ -55,8 +55,8 @@ func (w Way) Gaps() []string {
 			"sockets in the file system that were made after the workspace's first command"}
 	case Files:
 		return []string{"reading files of yours that are not known to hold keys", "writing .git and the project's configuration in the workspace",
-			"sockets in the file system, such as the session bus", "seeing other processes", "processes that leave their session",
-			"too many processes, too much memory", "reading shared directories for temporary files",
+			"sockets in the file system, such as the session bus", "seeing other processes, and before Linux 6.12 ending them",
+			"reading shared directories for temporary files",
 			"the network of a command that a person allowed to use it, and UDP, or TCP before Linux 6.7, of any other"}
 	}
 	return []string{"anything: commands can reach what you can reach"}

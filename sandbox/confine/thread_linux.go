@@ -18,7 +18,7 @@ type Launcher struct {
 }
 
 // Launch makes a confined thread, with the network or without. The way is [Full] in a helper process that has called [Enter], else
-// [Files]. The caller closes it; its processes stay confined.
+// [Files]. It lasts as long as this process.
 func (p Policy) Launch(way Way, network bool) (*Launcher, error) {
 	l := &Launcher{jobs: make(chan func())}
 	ready := make(chan error, 1)
@@ -66,12 +66,6 @@ func (l *Launcher) Do(f func() error) error {
 	done := make(chan error, 1)
 	l.jobs <- func() { done <- f() }
 	return <-done
-}
-
-// Close ends the thread. Do must not be called any more.
-func (l *Launcher) Close() error {
-	close(l.jobs)
-	return l.group.Wait()
 }
 
 // confineThread confines the calling thread for good.
