@@ -124,8 +124,8 @@ func DecideShell(levels []Level, script, dir, home string, confined bool) Decisi
 //
 // Every simple command, wherever it is and however it is disguised, is matched against the rules for bash. Decisions of the default
 // level are refined: a command that plainly only reads is allowed and, if the child is confined, so is any other that neither uses the
-// network nor hides what it runs; the network is no reason to ask, either, if a rule allows it to hosts by name. A command that is unknown before it runs asks, unless its rule allows everything and no rule denies
-// or asks for anything it could turn out to be. Paths outside the directory are decided as external_directory, and files that are read
+// network nor hides what it runs; the network is no reason to ask, either, if a rule allows it to hosts by name. A command that is unknown
+// before it runs asks, unless its rule allows everything and no rule denies or asks for anything it could turn out to be. Paths outside the directory are decided as external_directory, and files that are read
 // or written as read and edit, under the name that is written and where that leads.
 func (p Place) Decide(levels []Level, script string, confined bool) Decision {
 	levels = slices.Clone(levels)

@@ -62,8 +62,11 @@ func TestConnectionsByName(t *testing.T) {
 		})
 	}
 	t.Run("without", func(t *testing.T) {
-		if res := s.run(t, centurion.Command{Script: `echo "proxy: $HTTPS_PROXY"`}); res.Output != "proxy: \n" {
-			t.Errorf("got %q", res.Output)
+		for _, c := range []centurion.Command{{}, {Network: true, Connect: connect}} {
+			c.Script = `echo "proxy: $HTTPS_PROXY"`
+			if res := s.run(t, c); res.Output != "proxy: \n" {
+				t.Errorf("network %v: %q", c.Network, res.Output)
+			}
 		}
 	})
 	t.Run("after its end", func(t *testing.T) {

@@ -103,6 +103,7 @@ func (h *serving) serve() error {
 	if err != nil {
 		return h.send(fromHelper{Error: err.Error()}, nil)
 	}
+	defer h.endAll() // however the host's end of the socket closes
 	var group guard.Group
 	group.Go("reap processes", func() error {
 		for range children {
@@ -122,9 +123,6 @@ func (h *serving) serve() error {
 	}
 	for {
 		m, out, err := h.receive()
-		if err != nil {
-			h.endAll()
-		}
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

@@ -215,7 +215,7 @@ func (k *kept) end(code int, err error) {
 
 // start starts a command in the helper. Its output goes to out, and connect makes its connections by name.
 func (k *keeper) start(m toHelper, out *os.File, connect centurion.Dial) (*kept, error) {
-	if connect != nil && k.door != nil {
+	if connect != nil && k.door != nil && !m.Network { // with the network, the proxy is not where the command is
 		m.Env = append(m.Env, k.door.environment(m.ID)...)
 	}
 	b, err := json.Marshal(m)

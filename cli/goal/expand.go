@@ -31,9 +31,9 @@ type Expansion struct {
 	Command   config.Command
 	Args      string
 	Workspace *workspace.Workspace
-	Rules     []permission.Level // what may be read
-	Run       func(context.Context, centurion.Command) (centurion.CommandResult, error)
-	Note      func(string) // prints what was not expanded
+	Rules     []permission.Level                                                        // what may be read
+	Run       func(context.Context, centurion.Command) (centurion.CommandResult, error) // runs the shell commands of the template
+	Note      func(string)                                                              // prints what was not expanded
 }
 
 var (

@@ -217,13 +217,13 @@ func (c *runner) expandCommand(ctx context.Context, ws *workspace.Workspace, cfg
 	if err != nil {
 		return st, err
 	}
-	place, found, err := c.locate(ws.Dir())
-	if err != nil {
-		return st, err
-	}
-	defer found.Close()
-	cfg.Own.Sandbox = cmp.Or(c.f.sandbox, cfg.Own.Sandbox)
-	run := func(ctx context.Context, one centurion.Command) (centurion.CommandResult, error) {
+	run := func(ctx context.Context, one centurion.Command) (res centurion.CommandResult, err error) {
+		place, found, err := c.locate(ws.Dir())
+		if err != nil {
+			return res, err
+		}
+		defer found.Close()
+		cfg.Own.Sandbox = cmp.Or(c.f.sandbox, cfg.Own.Sandbox)
 		return place.RunOnce(ctx, cfg, one)
 	}
 	e := goal.Expansion{Run: run, Command: cmd, Args: args, Workspace: ws, Rules: rules(cmp.Or(to, c.f.agent, cast.Owner())), Note: c.note}

@@ -3,8 +3,8 @@
 //
 // On Linux there are two ways. With [Full] the commands of a workspace run below a helper process in namespaces of its own, which
 // [Enter] furnishes: other processes, the network, other people's secrets and the state directory are not there, and everything else
-// can only be read. With [Files] there are no namespaces: a thread of the helper that Landlock confines starts the commands. In both ways each
-// command has no capability, no descriptor but its three streams, and cannot mount, trace, or make namespaces.
+// can only be read. With [Files] there are no namespaces: a thread of the helper that Landlock confines starts the commands. In both
+// ways each command has no capability, no descriptor but its three streams, and cannot mount, trace, or make namespaces.
 package confine
 
 import "slices"

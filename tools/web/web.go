@@ -61,12 +61,9 @@ func New(cfg Config) *Client {
 // Docs returns the store of fetched pages, possibly nil.
 func (c *Client) Docs() *Docs { return c.cfg.Docs }
 
-// dial connects to a page's host. Addresses are checked when they are dialled, once numbers are parsed and names resolved.
+// dial connects to a page's host.
 func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	d := &net.Dialer{}
-	if !slices.ContainsFunc(c.cfg.AllowHosts, func(h string) bool { return strings.EqualFold(h, address) }) {
-		d.Control = func(_, resolved string, _ syscall.RawConn) error { return public(address, resolved) }
-	}
+	d := dialer(address, slices.ContainsFunc(c.cfg.AllowHosts, func(h string) bool { return strings.EqualFold(h, address) }))
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
@@ -89,11 +86,18 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 
 // Dial connects to a host that a command names. Only public addresses are connected to, unless private is set.
 func Dial(ctx context.Context, address string, private bool) (net.Conn, error) {
-	d := &net.Dialer{Timeout: DefaultTimeout}
+	d := dialer(address, private)
+	d.Timeout = DefaultTimeout
+	return d.DialContext(ctx, "tcp", address)
+}
+
+// dialer returns what connects to an address. Addresses are checked when they are dialled, once numbers are parsed and names resolved.
+func dialer(address string, private bool) *net.Dialer {
+	d := &net.Dialer{}
 	if !private {
 		d.Control = func(_, resolved string, _ syscall.RawConn) error { return public(address, resolved) }
 	}
-	return d.DialContext(ctx, "tcp", address)
+	return d
 }
 
 // public refuses an address outside the public network.
