@@ -66,6 +66,36 @@ type Releaser interface {
 	Release(workspace string) error
 }
 
+// Layers are the directories that together are a workspace, which its commands see at At. All paths are absolute.
+type Layers struct {
+	Workspace string   // its name, as in [Command.Workspace]
+	At        string   // an existing directory, which its commands cannot see any more
+	Lower     []string // never changed, the uppermost first
+	Upper     string   // takes what is changed
+	Work      string   // a directory for the kernel, on the same file system as Upper
+	Binds     []Bind   // what is shown in it
+	Check     bool     // all its commands are checks: see [Command.Check]
+}
+
+// Bind shows a directory at another place.
+type Bind struct {
+	From  string // absolute
+	To    string // an existing directory, absolute
+	Write bool   // else it can only be read
+}
+
+// Mounter is a [Runner] that shows workspaces made of layers to their commands. [Releaser.Release] ends that.
+type Mounter interface {
+	Releaser
+	// Mountable returns nil if layers below this directory can be mounted, otherwise why not. The first call tries it.
+	Mountable(dir string) error
+	// Mount makes a workspace of layers. Commands that name it run in it from then on.
+	Mount(l Layers) error
+	// Files returns the path by which this process reaches the files of a workspace of layers, which is mounted if it is not. It is
+	// valid until the workspace is released or its helper ends, and must not be resolved: the links in it lead elsewhere.
+	Files(workspace string) (string, error)
+}
+
 // BackgroundRunner is a [Runner] that also runs background commands.
 type BackgroundRunner interface {
 	Runner

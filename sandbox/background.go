@@ -14,7 +14,7 @@ var _ centurion.BackgroundRunner = (*Runner)(nil)
 // dropped, so that the command does not block. It calls started, which may be nil, once with the shell's process id.
 func (r *Runner) RunBackground(ctx context.Context, c centurion.Command, out io.Writer, started func(pid int)) (centurion.CommandResult, error) {
 	none := centurion.CommandResult{ExitCode: -1}
-	shell, err := prepare(c)
+	shell, err := r.prepare(c)
 	if err != nil {
 		return none, err
 	}

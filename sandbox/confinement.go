@@ -198,6 +198,9 @@ func (r *Runner) placeOf(c centurion.Command) (*place, error) {
 		return &place{}, nil
 	}
 	key := placeKey{cmp.Or(c.Workspace, c.Dir), c.Check}
+	if _, mounted := r.layers.of(key.workspace); mounted { // two helpers over one layer would not see each other's files
+		key.checks = false
+	}
 	r.mu.Lock()
 	p := r.places[key]
 	if p == nil || p.gone() {
@@ -216,7 +219,8 @@ func (r *Runner) placeOf(c centurion.Command) (*place, error) {
 }
 
 func (r *Runner) openPlace(p *place, key placeKey) error {
-	workspace, err := filepath.EvalSymlinks(key.workspace)
+	layers, mounted := r.layers.of(key.workspace)
+	workspace, err := filepath.EvalSymlinks(cmp.Or(layers.At, key.workspace))
 	if err != nil {
 		return err
 	}
@@ -226,13 +230,18 @@ func (r *Runner) openPlace(p *place, key placeKey) error {
 	if p.aside, err = os.MkdirTemp(r.Confine.Dir, "w"); err != nil {
 		return err
 	}
-	cache := r.Confine.cache(key.checks)
+	cache := r.Confine.cache(key.checks || layers.Check)
 	if cache != "" {
 		if err := os.MkdirAll(cache, 0o700); err != nil {
 			return err
 		}
 	}
 	policy := r.Confine.policy(workspace, p.aside, cache)
+	if mounted {
+		policy.Overlay = &confine.Overlay{At: workspace, Lower: layers.Lower, Upper: layers.Upper, Work: layers.Work, Binds: layers.Binds}
+		policy.Protect = nil // what is not the workspace's own is shown read-only
+		policy.Read = slices.DeleteFunc(slices.Clone(policy.Read), func(dir string) bool { return dir == workspace || strings.HasPrefix(dir, workspace+"/") })
+	}
 	if err := errors.Join(os.Mkdir(policy.Aside, 0o700), os.Mkdir(policy.Temp, 0o700)); err != nil {
 		return err
 	}
@@ -275,6 +284,9 @@ func (r *Runner) Release(workspace string) error {
 		}
 	}
 	r.mu.Unlock()
+	r.layers.mu.Lock()
+	delete(r.layers.mounts, workspace)
+	r.layers.mu.Unlock()
 	var err error
 	for _, p := range ended {
 		err = errors.Join(err, p.end())

@@ -14,7 +14,8 @@ import (
 
 // confined is how the commands of a place are started on Linux: by a helper, or not confined.
 type confined struct {
-	env []string // added to the environment of commands
+	env     []string // added to the environment of commands
+	layered bool     // the workspace is mounted for the helper only
 
 	mu     sync.Mutex // protects keeper
 	keeper *keeper
@@ -22,6 +23,7 @@ type confined struct {
 
 // open begins to confine by a policy. Where the person's caches are read-only, builds are sent to others.
 func (c *confined) open(how *Confinement, p confine.Policy, cache string, env []string) (err error) {
+	c.layered = p.Overlay != nil
 	if how.Way == confine.Full {
 		c.env = []string{"TMPDIR=" + p.Empty[0]}
 		p.Hide = append(p.Hide, services(p.Write)...)
@@ -61,15 +63,24 @@ func (c *confined) start(m centurion.Command, args, env []string, id string, out
 	if helper == nil {
 		return startChild(m, args, env, out)
 	}
-	dir, err := filepath.EvalSymlinks(m.Dir) // a link may lie in something hidden
-	if err != nil {
-		return nil, err
+	dir := m.Dir
+	if !c.layered {
+		real, err := filepath.EvalSymlinks(dir) // a link may lie in something hidden
+		if err != nil {
+			return nil, err
+		}
+		dir = real
 	}
 	k, err := helper.start(toHelper{ID: id, Args: args, Dir: dir, Env: append(env, c.env...), Network: m.Network}, out, m.Connect)
 	if err != nil {
 		return nil, err
 	}
 	return k, nil
+}
+
+// outside returns the path by which this process reaches a directory of the place.
+func (c *confined) outside(dir string) string {
+	return "/proc/" + strconv.Itoa(c.helper().cmd.Process.Pid) + "/root" + dir
 }
 
 // close ends the helper with everything that runs below it.

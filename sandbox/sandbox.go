@@ -55,8 +55,9 @@ type Runner struct {
 	// Confine says how commands are confined; nil means not at all. The caller ends with [Runner.Close].
 	Confine *Confinement
 
-	once  sync.Once
-	slots *semaphore.Weighted
+	once   sync.Once
+	slots  *semaphore.Weighted
+	layers layered
 
 	mu      sync.Mutex         // protects the fields below
 	killed  bool               // no command starts any more: see [Runner.Kill]
@@ -78,7 +79,7 @@ func (r *Runner) size() int { return cmp.Or(r.Slots, max(2, runtime.NumCPU())) }
 // towards the timeout or Duration. The command's standard input is empty. Errors are those of [centurion.Runner].
 func (r *Runner) Run(ctx context.Context, c centurion.Command) (centurion.CommandResult, error) {
 	none := centurion.CommandResult{ExitCode: -1}
-	shell, err := prepare(c)
+	shell, err := r.prepare(c)
 	if err != nil {
 		return none, err
 	}
@@ -97,8 +98,9 @@ func (r *Runner) Run(ctx context.Context, c centurion.Command) (centurion.Comman
 }
 
 // prepare finds the shell for a command and checks that its directory exists.
-func prepare(c centurion.Command) (shell string, err error) {
-	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
+func (r *Runner) prepare(c centurion.Command) (shell string, err error) {
+	_, mounted := r.layers.of(c.Workspace)
+	if info, err := os.Stat(c.Dir); !mounted && (err != nil || !info.IsDir()) {
 		return "", &centurion.Error{Op: runOp, Kind: centurion.KindNotFound,
 			Msg: fmt.Sprintf("%q is not a directory", c.Dir), Hint: "give an existing directory to run in"}
 	}

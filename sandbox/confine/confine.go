@@ -7,7 +7,11 @@
 // ways each command has no capability, no descriptor but its three streams, and cannot mount, trace, or make namespaces.
 package confine
 
-import "slices"
+import (
+	"slices"
+
+	"centurion"
+)
 
 // Way is how commands are confined.
 type Way string
@@ -39,6 +43,16 @@ type Policy struct {
 	Caches []string
 	Aside  string // an existing directory for what is written to Caches; "" leaves them read-only
 	Temp   string // a directory for temporary files where the shared ones cannot be emptied
+
+	Overlay *Overlay // a workspace of layers; nil for a plain directory. Only with [Full]
+}
+
+// Overlay is a workspace made of layers: see [centurion.Layers].
+type Overlay struct {
+	At          string
+	Lower       []string
+	Upper, Work string
+	Binds       []centurion.Bind
 }
 
 // Limits are what all commands of a workspace may use together, where a helper watches them. Zero means no limit.

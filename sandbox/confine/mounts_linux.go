@@ -33,6 +33,11 @@ func Enter(p Policy) (Policy, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return p, fmt.Errorf("make mounts private: %w", err)
 	}
+	if p.Overlay != nil {
+		if err := p.Overlay.mount(); err != nil {
+			return p, err
+		}
+	}
 	trees, err := p.takeTrees()
 	if err != nil {
 		return p, err
@@ -206,12 +211,48 @@ func layOver(dir, aside string) error {
 	if err := errors.Join(os.MkdirAll(upper, 0o700), os.MkdirAll(work, 0o700)); err != nil {
 		return err
 	}
-	lower, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(lower)
+	return overlay(dir, []string{dir}, upper, work)
+}
+
+// overlay mounts layers at a directory.
+func overlay(at string, lower []string, upper, work string) error {
 	// A name with a comma or a colon would need escapes that differ by kernel; a descriptor has neither.
-	options := strings.Join([]string{"lowerdir=/proc/self/fd/" + strconv.Itoa(lower), "upperdir=" + upper, "workdir=" + work, "userxattr"}, ",")
-	return unix.Mount("overlay", dir, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options)
+	var names []string
+	for _, dir := range append([]string{upper, work}, lower...) {
+		fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("open layer %s: %w", dir, err)
+		}
+		defer unix.Close(fd)
+		names = append(names, "/proc/self/fd/"+strconv.Itoa(fd))
+	}
+	options := "upperdir=" + names[0] + ",workdir=" + names[1] + ",lowerdir=" + strings.Join(names[2:], ":") + ",userxattr"
+	return unix.Mount("overlay", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options)
+}
+
+// mount mounts a workspace of layers, and what is shown in it.
+func (o *Overlay) mount() error {
+	fds := make([]int, len(o.Binds))
+	for i, b := range o.Binds { // before the layers lie over them
+		fd, err := unix.OpenTree(unix.AT_FDCWD, b.From, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+		if err != nil {
+			return fmt.Errorf("take %s: %w", b.From, err)
+		}
+		defer unix.Close(fd)
+		if !b.Write {
+			if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+				return fmt.Errorf("make %s read-only: %w", b.From, err)
+			}
+		}
+		fds[i] = fd
+	}
+	if err := overlay(o.At, o.Lower, o.Upper, o.Work); err != nil {
+		return fmt.Errorf("mount layers: %w", err)
+	}
+	for i, b := range o.Binds {
+		if err := unix.MoveMount(fds[i], "", unix.AT_FDCWD, b.To, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+			return fmt.Errorf("show %s in the workspace: %w", b.From, err)
+		}
+	}
+	return nil
 }
