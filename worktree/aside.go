@@ -57,6 +57,15 @@ func (c *Checkout) Ignored(ctx context.Context, files []string) ([]string, error
 
 // checkIgnore returns the untracked paths that git ignores, each terminated by a zero byte.
 func (c *Checkout) checkIgnore(ctx context.Context, paths string) ([]string, error) {
+	if c.layered() {
+		s, err := c.stack(ctx)
+		if err != nil {
+			return nil, err
+		}
+		names := fields([]byte(paths))
+		ignored, err := c.ignores(ctx, s, nil, names)
+		return slices.DeleteFunc(names, func(p string) bool { return err != nil || !ignored(p) }), err
+	}
 	ask := c.view().call("check-ignore", "-z", "--stdin")
 	ask.Stdin = strings.NewReader(paths)
 	out, err := c.repo.git(ctx, ask)
@@ -77,7 +86,7 @@ func (c *Checkout) setAside(ctx context.Context) error {
 		return err
 	}
 	const what = "keep what git ignores"
-	from, err := os.OpenRoot(c.dir)
+	from, err := os.OpenRoot(c.view().dir)
 	if err != nil {
 		return failed(what, "", err)
 	}

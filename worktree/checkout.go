@@ -22,6 +22,8 @@ type Checkout struct {
 	name string // "w1"
 	dir  string // the top of the working tree
 	rec  record
+
+	scanned scanned // with layers
 }
 
 // Where is the location of the checkout; Dir is the project's directory in it.
@@ -34,7 +36,11 @@ func (c *Checkout) project() string { return filepath.Join(c.dir, filepath.FromS
 
 // view is the checkout's files with the host's index.
 func (c *Checkout) view() view {
-	return view{gitDir: c.rec.GitDir, dir: c.dir, index: c.repo.indexOf(c.name), without: c.rec.Outputs}
+	v := view{gitDir: c.rec.GitDir, dir: c.dir, index: c.repo.indexOf(c.name), without: c.rec.Outputs}
+	if c.layered() {
+		v.gitDir, v.dir = c.repo.gitDir, c.upperDir()
+	}
+	return v
 }
 
 // git runs git on the checkout's files with the host's index.
@@ -51,8 +57,15 @@ func (c *Checkout) present() error {
 		}
 		return e
 	}
-	if info, err := os.Lstat(c.dir); err != nil || !info.IsDir() {
-		return gone("the directory "+c.dir+" was removed", err)
+	dir := c.dir
+	if c.layered() {
+		dir = c.upperDir()
+	}
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return gone("the directory "+dir+" was removed", err)
+	}
+	if c.layered() {
+		return nil
 	}
 	if c.rec.GitDir == "" || !strings.HasPrefix(c.rec.GitDir, c.repo.common+string(filepath.Separator)) {
 		return gone(c.dir+" belongs to another repository", nil)
@@ -81,6 +94,9 @@ func (c *Checkout) unlock() {
 // bring makes the files match a commit or tree: it updates tracked files, removes untracked ones except those of the setup, and keeps
 // ignored ones. Only differing files are written.
 func (c *Checkout) bring(ctx context.Context, to string) error {
+	if c.layered() {
+		return c.apply(ctx, to)
+	}
 	link := "gitdir: " + filepath.ToSlash(c.rec.GitDir) + "\n"
 	if b, err := os.ReadFile(filepath.Join(c.dir, ".git")); err != nil || string(b) != link {
 		os.RemoveAll(filepath.Join(c.dir, ".git")) // made by an agent
@@ -122,6 +138,9 @@ func (c *Checkout) bring(ctx context.Context, to string) error {
 
 // stand makes HEAD and the index for an agent's git match Start and Branch, and ends an agent's unfinished merge or rebase.
 func (c *Checkout) stand(ctx context.Context) error {
+	if c.layered() {
+		return c.standLayered(ctx)
+	}
 	at := call{Dir: c.dir, GitDir: c.rec.GitDir, WorkTree: c.dir}
 	want := c.rec.Start
 	if c.rec.Branch != "" {
@@ -135,7 +154,7 @@ func (c *Checkout) stand(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, name := range []string{"MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "AUTO_MERGE", "BISECT_LOG", "rebase-merge", "rebase-apply", "sequencer"} {
+	for _, name := range operations {
 		if err := os.RemoveAll(filepath.Join(c.rec.GitDir, name)); err != nil {
 			return failed("bring a checkout", "", err)
 		}
@@ -143,11 +162,17 @@ func (c *Checkout) stand(ctx context.Context) error {
 	return copyIndex(c.repo.indexOf(c.name), filepath.Join(c.rec.GitDir, "index"))
 }
 
+// operations are what a merge, a rebase or the like, that is not finished, leaves in a git directory.
+var operations = []string{"MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "AUTO_MERGE", "BISECT_LOG", "rebase-merge", "rebase-apply", "sequencer"}
+
 // onBranch is the content of HEAD while the checkout is on its branch.
 func (c *Checkout) onBranch() string { return "ref: refs/heads/" + c.rec.Branch }
 
 // share replaces the copy of .opencode by a link to the project's own.
 func (c *Checkout) share() error {
+	if c.layered() { // it is shown in the mount
+		return nil
+	}
 	root, err := os.OpenRoot(c.dir)
 	if err != nil {
 		return failed("bring a checkout", "", err)
@@ -310,6 +335,9 @@ func (c *Checkout) Lay(ctx context.Context, tree, onto string) error {
 		return err
 	}
 	// For the agent's git, the changes of the tree are uncommitted: its index is that of onto, with refreshed file data.
+	if c.layered() {
+		return c.standAt(ctx, onto)
+	}
 	_, err = c.repo.git(ctx, call{Dir: c.dir, GitDir: c.rec.GitDir, WorkTree: c.dir, Args: []string{"read-tree", "--reset", onto}})
 	return err
 }
@@ -323,7 +351,14 @@ func (c *Checkout) Clean(ctx context.Context, tree string) error {
 	if err := c.settled(ctx, "clean a checkout"); err != nil {
 		return err
 	}
-	if err := c.bring(ctx, tree); err != nil {
+	if c.layered() {
+		if c.rec.Branch != "" {
+			return &centurion.Error{Op: "clean a checkout", Kind: centurion.KindUsage, Msg: c.dir + " has a branch"}
+		}
+		if err := c.relay(ctx, tree); err != nil {
+			return err
+		}
+	} else if err := c.bring(ctx, tree); err != nil {
 		return err
 	}
 	if c.rec.Branch == "" && tree != c.rec.Tree { // the id of a tree is not a commit's
@@ -346,6 +381,13 @@ func (c *Checkout) Changed(ctx context.Context) ([]string, error) {
 
 // changed is Changed for a checkout without an owner, too.
 func (c *Checkout) changed(ctx context.Context) ([]string, error) {
+	if c.layered() {
+		tree, err := c.scanLayers(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return c.between(ctx, c.rec.Tree, tree, true)
+	}
 	out, err := c.git(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--diff-filter=a", "--name-only", "-z", c.rec.Tree,
 		"--", ":(top,glob)**", exclude(c.repo.private()))
 	return fields(out), err
@@ -356,6 +398,13 @@ func (c *Checkout) changed(ctx context.Context) ([]string, error) {
 func (c *Checkout) Uncommitted(ctx context.Context) ([]string, error) {
 	if err := c.held(); err != nil {
 		return nil, err
+	}
+	if c.layered() {
+		tree, err := c.scanLayers(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return c.between(ctx, c.rec.Last, tree, false)
 	}
 	out, err := c.git(ctx, "ls-files", "-m", "-d", "-o", "--exclude-standard", "--deduplicate", "--full-name", "-z", "--", ":(top,glob)**", exclude(c.repo.private()))
 	if err != nil {
@@ -403,7 +452,12 @@ func (c *Checkout) Release(ctx context.Context, into string) (kept string, err e
 		return "", err
 	}
 	c.rec.Branch, c.rec.Free = "", true
-	if err := c.save(); err != nil {
+	if c.layered() {
+		err = c.forget(ctx) // an empty one is made as fast
+	} else {
+		err = c.save()
+	}
+	if err != nil {
 		return kept, err
 	}
 	c.repo.pool.leave(c.seat)

@@ -79,6 +79,9 @@ func (c *Checkout) write(ctx context.Context, tree, message string) (string, err
 // scan updates the host's index to the current files and writes their tree. The files of repositories that the session made inside are
 // included individually: `cargo new` and other tools make such repositories.
 func (c *Checkout) scan(ctx context.Context) (string, error) {
+	if c.layered() {
+		return c.scanLayers(ctx)
+	}
 	v := c.view()
 	v.subs = c.populated()
 	nested, err := c.repo.gather(ctx, v, c.rec.Start)
@@ -122,7 +125,8 @@ func (c *Checkout) embed(ctx context.Context, index, dir string) error {
 		return err
 	}
 	defer remove()
-	inner := view{gitDir: c.rec.GitDir, dir: filepath.Join(c.dir, filepath.FromSlash(dir)), index: temp}
+	outer := c.view()
+	inner := view{gitDir: outer.gitDir, dir: filepath.Join(outer.dir, filepath.FromSlash(dir)), index: temp}
 	deeper, _, err := c.repo.untracked(ctx, inner)
 	if err != nil {
 		return err
@@ -153,6 +157,9 @@ func (c *Checkout) embed(ctx context.Context, index, dir string) error {
 
 // keepStray keeps commits that the session made itself, on its branch or elsewhere.
 func (c *Checkout) keepStray(ctx context.Context) error {
+	if c.layered() {
+		return c.keepOwn(ctx)
+	}
 	places := []call{{Args: []string{"refs/heads/" + c.rec.Branch}}}
 	if !standsAt(c.rec.GitDir, c.onBranch()) {
 		places = append(places, call{GitDir: c.rec.GitDir, Args: []string{"HEAD"}})

@@ -20,6 +20,11 @@ func (cs *checkouts) GC(ctx context.Context, live func(ref string) bool) (remove
 	if err != nil {
 		return dirs, err
 	}
+	layers, err := cs.layers.collect(cs.usedLayers())
+	dirs = append(dirs, layers...)
+	if err != nil {
+		return dirs, err
+	}
 	refs, err := cs.collectRefs(ctx, live)
 	return append(dirs, refs...), err
 }
@@ -139,6 +144,18 @@ func (cs *checkouts) collectRefs(ctx context.Context, live func(ref string) bool
 		removed = append(removed, f.name)
 	}
 	return removed, nil
+}
+
+// usedLayers reports which layers lie below a checkout.
+func (cs *checkouts) usedLayers() func(id string) bool {
+	used := map[string]bool{}
+	for _, name := range cs.names() {
+		rec, _ := cs.readRecord(name)
+		for _, id := range rec.Layers {
+			used[id] = true
+		}
+	}
+	return func(id string) bool { return used[id] }
 }
 
 // heldBranches are the branches of checkouts outside the pool.

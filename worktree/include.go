@@ -33,26 +33,22 @@ func (c *Checkout) include(ctx context.Context) error {
 	if err != nil && exitCode(err) != 1 {
 		return err
 	}
-	tracked, err := c.git(ctx, "ls-files", "-z")
+	have, err := c.tracked(ctx)
 	if err != nil {
 		return err
-	}
-	have := map[string]bool{}
-	for _, p := range fields(tracked) {
-		have[p] = true
 	}
 	from, err := os.OpenRoot(r.top)
 	if err != nil {
 		return failed("copy what "+includeFile+" names", "", err)
 	}
 	defer from.Close()
-	to, err := os.OpenRoot(c.dir)
+	to, err := c.root(ctx)
 	if err != nil {
-		return failed("copy what "+includeFile+" names", "", err)
+		return err
 	}
 	defer to.Close()
 	for _, p := range fields(ignored) {
-		if have[p] || strings.HasSuffix(p, "/") {
+		if have(p) || strings.HasSuffix(p, "/") {
 			continue
 		}
 		if err := copyFile(from, to, p); err != nil {
@@ -60,6 +56,20 @@ func (c *Checkout) include(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// tracked reports which files are in the tree that the checkout was last set to.
+func (c *Checkout) tracked(ctx context.Context) (func(path string) bool, error) {
+	if c.layered() {
+		s, err := c.stack(ctx)
+		return func(p string) bool { return s.at(p) != (entry{}) }, err
+	}
+	out, err := c.git(ctx, "ls-files", "-z")
+	have := map[string]bool{}
+	for _, p := range fields(out) {
+		have[p] = true
+	}
+	return func(p string) bool { return have[p] }, err
 }
 
 // copyFile copies a file with its mode and time, unless it exists. A link is copied as a link if it stays inside.

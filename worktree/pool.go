@@ -59,6 +59,10 @@ func (cs *checkouts) Take(ctx context.Context, w Want) (*Checkout, error) {
 		return nil, err
 	}
 	w.Commit = commit
+	c, err := cs.takeLayered(ctx, w)
+	if err == nil || cs.opts.Workspaces == WorkspacesOverlay || centurion.KindOf(err) != centurion.KindNotFound {
+		return c, err
+	}
 	for _, name := range cs.names() {
 		s := cs.pool.look(name)
 		if s == nil {
@@ -111,6 +115,11 @@ func (cs *checkouts) returnTo(ctx context.Context, name string, ours func(rec re
 	c := &Checkout{repo: cs, seat: s, name: name, dir: cs.dirOf(name), rec: rec}
 	if err = c.present(); err == nil {
 		c.unlock()
+		if c.layered() {
+			err = c.mountLayers(ctx)
+		}
+	}
+	if err == nil {
 		if rec.Next != "" {
 			err = c.shifted(ctx)
 		}
@@ -133,7 +142,7 @@ func (cs *checkouts) pooled(ctx context.Context, s *seat, w Want) (*Checkout, er
 	if rec.Made && !rec.Free && rec.Branch != "" {
 		return nil, nil // a mission that is not running has work in it
 	}
-	if c.present() != nil {
+	if c.layered() || c.present() != nil {
 		return nil, c.forget(ctx)
 	}
 	return c, c.begin(ctx, w)

@@ -30,6 +30,12 @@ type record struct {
 	Setup   []string `json:"setup,omitempty"`
 	Done    string   `json:"done,omitempty"`
 	Outputs []string `json:"outputs,omitempty"`
+	// Ground is the tree whose layers lie below a checkout that is made of them, Layers are those, and Redone identifies a setup that ran
+	// in it later. Check means that its commands are checks.
+	Ground string   `json:"ground,omitempty"`
+	Layers []string `json:"layers,omitempty"`
+	Redone string   `json:"redone,omitempty"`
+	Check  bool     `json:"check,omitempty"`
 	// Ignored are git-ignored files written by tools, relative to the repository's top: see [Checkout.Ignored].
 	Ignored []string `json:"ignored,omitempty"`
 }

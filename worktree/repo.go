@@ -50,6 +50,7 @@ type checkouts struct {
 	*snapshots
 	pool   pool
 	setups setups
+	layers layers
 }
 
 // userSide is the user's branch, index and files, which only a merge and its undo change.
@@ -99,7 +100,9 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 func newRepo(r *repository) *Repo {
 	all := &objects{repository: r}
 	seen := &snapshots{all}
-	return &Repo{all, &reverts{all}, seen, &checkouts{snapshots: seen}, &userSide{objects: all}}
+	places := &checkouts{snapshots: seen}
+	places.layers = layers{repo: places, settingUp: make(chan struct{}, 1)}
+	return &Repo{all, &reverts{all}, seen, places, &userSide{objects: all}}
 }
 
 // locate asks git for the repository of dir. It is the only call in which git searches for a repository; git also checks its owner.

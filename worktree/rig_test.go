@@ -7,10 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"centurion/sandbox"
 )
 
 // TestMain keeps the machine's own git configuration out of every test.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == sandbox.HelperCommand {
+		os.Exit(sandbox.Helper())
+	}
 	home, err := os.MkdirTemp("", "worktree-home")
 	if err != nil {
 		panic(err)
@@ -60,9 +65,13 @@ func newRigAt(t testing.TB, top, prefix string, files map[string]string) *rig {
 	return x
 }
 
-func (x *rig) open() *Repo {
+func (x *rig) open() *Repo { return x.openWith(Options{}) }
+
+// openWith opens the repository with more options.
+func (x *rig) openWith(o Options) *Repo {
 	x.t.Helper()
-	r, err := Open(x.t.Context(), Options{Dir: x.dir, Home: filepath.Join(filepath.Dir(x.top), "home")})
+	o.Dir, o.Home = x.dir, filepath.Join(filepath.Dir(x.top), "home")
+	r, err := Open(x.t.Context(), o)
 	if err != nil {
 		x.t.Fatal(err)
 	}

@@ -65,6 +65,9 @@ func setupState(dir string, commands []string) (string, error) {
 
 // ready runs the setup commands unless they were run in the checkout and no lock file has changed since.
 func (c *Checkout) ready(ctx context.Context) error {
+	if c.layered() {
+		return c.readyLayered(ctx)
+	}
 	if len(c.rec.Setup) == 0 {
 		return nil
 	}
@@ -135,7 +138,11 @@ func (cs *checkouts) RetrySetups() {
 
 // setup runs one command.
 func (c *Checkout) setup(ctx context.Context, command string) error {
-	res, err := c.repo.opts.Runner.Run(ctx, centurion.Command{Script: command, Dir: c.project(), Workspace: c.dir, Network: true, Timeout: setupTime, Keep: 16 << 10})
+	dir := c.project()
+	if c.layered() {
+		dir = filepath.Join(c.repo.top, filepath.FromSlash(c.repo.prefix))
+	}
+	res, err := c.repo.opts.Runner.Run(ctx, centurion.Command{Script: command, Dir: dir, Workspace: c.dir, Network: true, Timeout: setupTime, Keep: 16 << 10})
 	if err != nil {
 		return err
 	}

@@ -14,9 +14,18 @@ type Options struct {
 	Home   string           // for checkouts, their pool and temporary indexes; absolute, outside the project
 	Runner centurion.Runner // runs setup commands, confined as any other; nil if there are none
 	Mark   string           // passed to git and its child processes as [centurion.HostVariable]; empty outside of a host
-	Keep   int              // unused checkouts to keep in the pool; 0 means 8
-	Alone  bool             // commits have no Co-Authored-By trailer
+	// Workspaces says how checkouts are made: one of the constants, "" means [WorkspacesAuto].
+	Workspaces string
+	Keep       int  // unused checkouts to keep in the pool; 0 means 8
+	Alone      bool // commits have no Co-Authored-By trailer
 }
+
+// How checkouts are made.
+const (
+	WorkspacesAuto     = "auto"     // of layers if they can be mounted
+	WorkspacesOverlay  = "overlay"  // of layers, else not at all
+	WorkspacesCheckout = "checkout" // with all files
+)
 
 // Head is the person's HEAD.
 type Head struct {
@@ -29,6 +38,7 @@ type Want struct {
 	Branch string   // created, without refs/heads/; empty for a read-only one
 	Commit string   // the commit to start from
 	Setup  []string // setup commands; skipped if they were run in it before and no lock file has changed since
+	Check  bool     // its commands are checks: see [centurion.Command.Check]
 }
 
 // Commit is one commit.
