@@ -140,6 +140,7 @@ type Own struct {
 
 	Verify         []string // the project's own acceptance commands
 	WorktreeSetup  []string // commands that prepare a fresh checkout
+	Workspaces     string   // how checkouts are made: auto, overlay or checkout
 	Persist        string   // coalesce or every_event
 	ToolPolicy     string   // auto, sequential or concurrent
 	Notify         *bool    // desktop notifications
@@ -227,7 +228,8 @@ func ownFields() []field[Own] {
 		list("verify", true, func(o *Own) *[]string { return &o.Verify }),
 		{"fallback", setFallback},
 		{"concurrency", setConcurrency},
-		section("worktree", list("setup", true, func(o *Own) *[]string { return &o.WorktreeSetup })),
+		section("worktree", list("setup", true, func(o *Own) *[]string { return &o.WorktreeSetup }),
+			choice("workspaces", func(o *Own) *string { return &o.Workspaces }, "auto", "overlay", "checkout")),
 		section("search",
 			text("searxng", func(o *Own) *string { return &o.Search.SearXNG }),
 			text("brave_key", func(o *Own) *string { return (*string)(&o.Search.Brave) }),

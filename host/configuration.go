@@ -78,7 +78,7 @@ func (h *Host) configuration(ctx context.Context, cfg *config.Config, hub *event
 	oc.Confinement = &confinement
 	oc.Confined = h.runner.Confine != nil && h.runner.Confine.Way == confine.Full
 	oc.Runner, oc.Scratch, oc.Web, oc.Publish = h.runner, h.Place.scratch(), way, publisher(hub, h.models.keys, how)
-	oc.Assistant, oc.Worktrees, oc.Shadow = assistant, worktrees(h.Place, h.workspace, oc.Runner, cfg.Own.CommitsAlone()), shadow(h.Place, h.workspace, oc.Runner)
+	oc.Assistant, oc.Worktrees, oc.Shadow = assistant, worktrees(h.Place, h.workspace, oc.Runner, cfg.Own.Workspaces, cfg.Own.CommitsAlone()), shadow(h.Place, h.workspace, oc.Runner)
 	oc.TrustedPlan = func(text []byte) bool {
 		book, err := trust.Open(h.Place.State)
 		return err == nil && book.Holds(trust.Sum(string(text)))
@@ -209,11 +209,12 @@ func policies(cfg *config.Config, cast *agents.Cast) (map[string]session.Policy,
 	return out, nil
 }
 
-// worktrees opens the git repository of a project. Its checkouts are kept next to the project's state. alone omits the Co-Authored-By
-// trailer from commits.
-func worktrees(p Place, ws *workspace.Workspace, run centurion.Runner, alone bool) func(context.Context) (*worktree.Repo, error) {
+// worktrees opens the git repository of a project. Its checkouts are kept next to the project's state. workspaces says
+// how they are made; alone omits the Co-Authored-By trailer from commits.
+func worktrees(p Place, ws *workspace.Workspace, run centurion.Runner, workspaces string, alone bool) func(context.Context) (*worktree.Repo, error) {
 	return func(ctx context.Context) (*worktree.Repo, error) {
-		return worktree.Open(ctx, worktree.Options{Dir: ws.Dir(), Home: filepath.Join(p.State, "checkouts"), Runner: run, Mark: markOf(p, run), Alone: alone})
+		return worktree.Open(ctx, worktree.Options{Dir: ws.Dir(), Home: filepath.Join(p.State, "checkouts"), Runner: run, Mark: markOf(p, run), Alone: alone,
+			Workspaces: workspaces})
 	}
 }
 

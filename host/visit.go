@@ -81,7 +81,7 @@ func (v *View) Beside(do func(server.API) error) error {
 	}
 	cfg, err := config.Load(config.Options{Dir: v.Workspace.Dir(), Env: v.getenv})
 	alone := err == nil && cfg.Own.CommitsAlone() // a configuration error is no reason not to merge
-	h := orchestrator.New(orchestrator.Config{Store: local.Store, Workspace: v.Workspace, Worktrees: worktrees(v.Place, v.Workspace, nil, alone),
+	h := orchestrator.New(orchestrator.Config{Store: local.Store, Workspace: v.Workspace, Worktrees: worktrees(v.Place, v.Workspace, nil, "", alone),
 		Shadow: shadow(v.Place, v.Workspace, nil)})
 	return do(&server.Local{Store: local.Store, Host: h, Person: takeover.New(h, local.Store, v.Workspace)})
 }
@@ -119,7 +119,7 @@ func (v *View) Tidy(ctx context.Context, o retention.TidyOptions) (rep TidyRepor
 	}
 	h := orchestrator.New(orchestrator.Config{Store: local.Store, Workspace: v.Workspace, Retention: cfg.Own.Retention,
 		ArchiveAfter: cfg.Own.ArchiveAfter, ArchiveFailedAfter: cfg.Own.ArchiveFailedAfter, KeepTasks: cfg.Own.KeepTasks,
-		Worktrees: worktrees(v.Place, v.Workspace, nil, cfg.Own.CommitsAlone())})
+		Worktrees: worktrees(v.Place, v.Workspace, nil, "", cfg.Own.CommitsAlone())})
 	if rep.TidyReport, err = h.Keeper.Tidy(ctx, o); err == nil && !o.DryRun {
 		rep.Before, rep.After, err = local.Store.Compact(ctx)
 	}

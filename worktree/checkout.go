@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -24,6 +25,7 @@ type Checkout struct {
 	rec  record
 
 	scanned scanned // with layers
+	index   string  // instead of the host's own; "" for that
 }
 
 // Where is the location of the checkout; Dir is the project's directory in it.
@@ -36,7 +38,7 @@ func (c *Checkout) project() string { return filepath.Join(c.dir, filepath.FromS
 
 // view is the checkout's files with the host's index.
 func (c *Checkout) view() view {
-	v := view{gitDir: c.rec.GitDir, dir: c.dir, index: c.repo.indexOf(c.name), without: c.rec.Outputs}
+	v := view{gitDir: c.rec.GitDir, dir: c.dir, index: cmp.Or(c.index, c.repo.indexOf(c.name)), without: c.rec.Outputs}
 	if c.layered() {
 		v.gitDir, v.dir = c.repo.gitDir, c.upperDir()
 	}

@@ -164,7 +164,7 @@ func (o *objects) CommitTree(ctx context.Context, tree, parent, message string) 
 }
 
 // Look returns the tree of the current files of a checkout. It may run while another session works there, and changes nothing.
-func (s *snapshots) Look(ctx context.Context, at centurion.Checkout) (tree string, err error) {
+func (s *checkouts) Look(ctx context.Context, at centurion.Checkout) (tree string, err error) {
 	tmp, err := os.MkdirTemp(s.opts.Home, "look-")
 	if err != nil {
 		return "", failed("look into checkout", "cannot make a directory for the index", err)
@@ -174,10 +174,17 @@ func (s *snapshots) Look(ctx context.Context, at centurion.Checkout) (tree strin
 	if s.prefix != "" {
 		top = strings.TrimSuffix(filepath.ToSlash(filepath.Clean(top)), "/"+s.prefix)
 	}
+	index := filepath.Join(tmp, "index")
+	if name := filepath.Base(filepath.Dir(top)); number(name) > 0 {
+		if rec, ok := s.readRecord(name); ok && rec.Ground != "" && rec.Branch == at.Branch {
+			c := &Checkout{repo: s, name: name, dir: top, rec: rec, index: index}
+			return c.scanLayers(ctx)
+		}
+	}
 	if _, err := os.Stat(top); err != nil {
 		return "", failed("look into checkout", "there is no checkout at "+at.Dir, err)
 	}
-	v := view{gitDir: s.gitDir, dir: top, index: filepath.Join(tmp, "index")}
+	v := view{gitDir: s.gitDir, dir: top, index: index}
 	if _, err := s.git(ctx, v.call("read-tree", at.Start)); err != nil {
 		return "", err
 	}

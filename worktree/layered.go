@@ -299,7 +299,7 @@ func (c *Checkout) scanLayers(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	index := c.repo.indexOf(c.name)
+	index := c.view().index
 	if err := copyIndex(s.index, index); err != nil {
 		return "", err
 	}
