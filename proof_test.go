@@ -20,9 +20,12 @@ type repoTrees struct {
 	*worktree.Checkout
 }
 
-func (t repoTrees) Lay(ctx context.Context, tree string) (string, error) {
-	err := t.Clean(ctx, tree)
-	return t.Where().Dir, err
+func (t repoTrees) Lay(ctx context.Context, tree string) (centurion.Place, error) {
+	if err := t.Clean(ctx, tree); err != nil {
+		return centurion.Place{}, err
+	}
+	_, at, err := t.Checkout.Files(ctx)
+	return at, err
 }
 
 func (t repoTrees) Close() error { return t.Repo.Close() }

@@ -27,6 +27,9 @@ type Command struct {
 	Keep      int           // kept bytes of output, half from the head and half from the tail; 0 means the runner's default
 }
 
+// Place is where commands run: a directory as they see it, and the name of its workspace.
+type Place struct{ Dir, Workspace string }
+
 // Dial connects to a "host:port" that a command names, or says why not.
 type Dial func(ctx context.Context, address string) (net.Conn, error)
 

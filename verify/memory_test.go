@@ -28,30 +28,30 @@ type memory struct {
 
 func newMemory(trees map[string]files) *memory { return &memory{trees: trees} }
 
-func (m *memory) Lay(_ context.Context, tree string) (string, error) {
+func (m *memory) Lay(_ context.Context, tree string) (centurion.Place, error) {
 	m.laid = tree
 	if m.dir == "" {
-		return "/dir", nil
+		return centurion.Place{Dir: "/dir"}, nil
 	}
 	entries, err := os.ReadDir(m.dir)
 	if err != nil {
-		return "", err
+		return centurion.Place{}, err
 	}
 	for _, e := range entries {
 		if err := os.RemoveAll(filepath.Join(m.dir, e.Name())); err != nil {
-			return "", err
+			return centurion.Place{}, err
 		}
 	}
 	for path, text := range m.trees[tree] {
 		path = filepath.Join(m.dir, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return "", err
+			return centurion.Place{}, err
 		}
 		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-			return "", err
+			return centurion.Place{}, err
 		}
 	}
-	return m.dir, nil
+	return centurion.Place{Dir: m.dir}, nil
 }
 
 func (m *memory) Changed(context.Context) ([]string, error) {

@@ -39,7 +39,7 @@ type Checker struct {
 // that fails, times out or cannot be started gives a receipt, not an error; there is only an error if ctx ended before the command did, and then
 // nothing is proven either way.
 func (c *Checker) Run(ctx context.Context, dir, command string) (centurion.Receipt, error) {
-	return received(command, func() (centurion.CheckRun, error) { return c.once(ctx, dir, command, command, keep) })
+	return received(command, func() (centurion.CheckRun, error) { return c.once(ctx, centurion.Place{Dir: dir}, command, command, keep) })
 }
 
 // RunOn is [Checker.Run] on a tree, which it lays first. A command that changes tracked files fails; Error names them. There is also an error if the
@@ -79,11 +79,11 @@ func (r *draft) take(run centurion.CheckRun) {
 
 // runOn lays a tree, runs the command's script there and checks whether it changed tracked files.
 func (c *Checker) runOn(ctx context.Context, t Trees, tree, command, script string, limit int) (centurion.CheckRun, error) {
-	dir, err := t.Lay(ctx, tree)
+	at, err := t.Lay(ctx, tree)
 	if err != nil {
 		return centurion.CheckRun{Tree: tree, ExitCode: -1}, err
 	}
-	run, err := c.once(ctx, dir, command, script, limit)
+	run, err := c.once(ctx, at, command, script, limit)
 	run.Tree = tree
 	if err != nil {
 		return run, err
@@ -101,10 +101,10 @@ func (c *Checker) runOn(ctx context.Context, t Trees, tree, command, script stri
 
 // once runs the script of a command, which is the command itself or a split form, and keeps limit bytes of its output. A pipe fails if any of its
 // commands does, see [strictPipes].
-func (c *Checker) once(ctx context.Context, dir, command, script string, limit int) (centurion.CheckRun, error) {
+func (c *Checker) once(ctx context.Context, at centurion.Place, command, script string, limit int) (centurion.CheckRun, error) {
 	timeout := cmp.Or(c.Timeout, DefaultTimeout)
 	run := centurion.CheckRun{ExitCode: -1, Time: centurion.Now()}
-	want := centurion.Command{Script: script, Dir: dir, Check: true, Network: c.Network != nil && c.Network(command), Timeout: timeout, Keep: limit}
+	want := centurion.Command{Script: script, Dir: at.Dir, Workspace: at.Workspace, Check: true, Network: c.Network != nil && c.Network(command), Timeout: timeout, Keep: limit}
 	if c.Connect != nil {
 		want.Connect = c.Connect()
 	}
@@ -177,9 +177,9 @@ func WithoutWork(r centurion.Receipt, limit int) string {
 
 // Trees provides the git trees for a proof and the only checkout where checks run.
 type Trees interface {
-	// Lay sets the checkout to a tree or commit and returns the project's directory in it. Ignored files stay, so that dependencies need not be fetched
-	// again.
-	Lay(ctx context.Context, tree string) (dir string, err error)
+	// Lay sets the checkout to a tree or commit and returns where the project is in it. What a setup has installed stays, so that dependencies need
+	// not be fetched again.
+	Lay(ctx context.Context, tree string) (centurion.Place, error)
 	// Changed lists tracked files that differ from the last laid tree.
 	Changed(ctx context.Context) ([]string, error)
 	// Diff lists the changes between two trees or commits.

@@ -4,6 +4,7 @@
 package workspace
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -28,6 +29,7 @@ const Directory = ".opencode"
 type Workspace struct {
 	dir   string // absolute, links resolved
 	given string // absolute, as it was opened
+	id    string // the name for commands, if that is not dir
 	root  *os.Root
 	// project is the original project of a copy, nil for the project itself. It belongs to its opener.
 	project *Workspace
@@ -285,6 +287,17 @@ func (w *Workspace) Copy(dir string) (*Workspace, error) {
 	c.project = w
 	return c, nil
 }
+
+// CopyIn is [Workspace.Copy] of files that are reached through root only, wherever that is. at is where commands find them, and may be the
+// project's own directory. Close closes root.
+func (w *Workspace) CopyIn(root *os.Root, at centurion.Place) *Workspace {
+	c := &Workspace{dir: filepath.Clean(at.Dir), given: at.Dir, id: at.Workspace, root: root, shared: make(chan struct{}, 1), todos: map[string]*TodoFile{}}
+	c.project = w
+	return c
+}
+
+// Place is where commands find the files.
+func (w *Workspace) Place() centurion.Place { return centurion.Place{Dir: w.dir, Workspace: cmp.Or(w.id, w.dir)} }
 
 // For returns the workspace that contains rel, a result of [Workspace.Rel]: w itself, or for paths below .opencode/ in a copy, the
 // original project.

@@ -224,14 +224,14 @@ func (c *Checkout) stack(ctx context.Context) (*stack, error) {
 }
 
 // Files returns how this process reaches the project's files in the checkout: at is a directory to open, which changes when the
-// workspace's helper has ended, and name the one that they have for commands.
-func (c *Checkout) Files(ctx context.Context) (at, name string, err error) {
+// workspace's helper has ended, and place where commands find them.
+func (c *Checkout) Files(ctx context.Context) (at string, place centurion.Place, err error) {
 	if !c.layered() {
-		return c.project(), c.project(), nil
+		return c.project(), centurion.Place{Dir: c.project(), Workspace: c.dir}, nil
 	}
 	prefix := filepath.FromSlash(c.repo.prefix)
 	at, err = c.mounted(ctx)
-	return filepath.Join(at, prefix), filepath.Join(c.repo.top, prefix), err
+	return filepath.Join(at, prefix), centurion.Place{Dir: filepath.Join(c.repo.top, prefix), Workspace: c.dir}, err
 }
 
 // mounted returns the path by which this process reaches the top of a checkout of layers.
@@ -252,9 +252,6 @@ func (c *Checkout) mounted(ctx context.Context) (string, error) {
 
 // Layered reports whether commands in the checkout see it at the project's own path.
 func (c *Checkout) Layered() bool { return c.layered() }
-
-// Workspace is the name of the checkout in [centurion.Command].
-func (c *Checkout) Workspace() string { return c.dir }
 
 // root opens the top of the checkout's files.
 func (c *Checkout) root(ctx context.Context) (root *os.Root, err error) {

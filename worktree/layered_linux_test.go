@@ -58,7 +58,7 @@ func (x *rig) takeHead(branch string) *Checkout {
 // sh runs a script in the project's directory of a checkout, as an agent does.
 func (x *rig) sh(c *Checkout, script string) string {
 	x.t.Helper()
-	_, name, err := c.Files(x.t.Context())
+	_, at, err := c.Files(x.t.Context())
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func (x *rig) sh(c *Checkout, script string) string {
 	if !c.layered() {
 		run = &sandbox.Runner{Env: []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"}}
 	}
-	res, err := run.Run(x.t.Context(), centurion.Command{Script: script, Dir: name, Workspace: c.Workspace()})
+	res, err := run.Run(x.t.Context(), centurion.Command{Script: script, Dir: at.Dir, Workspace: at.Workspace})
 	if err != nil || res.ExitCode != 0 {
 		x.t.Fatalf("%s: %d, %v\n%s", script, res.ExitCode, err, res.Output)
 	}

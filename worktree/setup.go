@@ -138,11 +138,11 @@ func (cs *checkouts) RetrySetups() {
 
 // setup runs one command.
 func (c *Checkout) setup(ctx context.Context, command string) error {
-	dir := c.project()
-	if c.layered() {
-		dir = filepath.Join(c.repo.top, filepath.FromSlash(c.repo.prefix))
+	_, at, err := c.Files(ctx)
+	if err != nil {
+		return err
 	}
-	res, err := c.repo.opts.Runner.Run(ctx, centurion.Command{Script: command, Dir: dir, Workspace: c.dir, Network: true, Timeout: setupTime, Keep: 16 << 10})
+	res, err := c.repo.opts.Runner.Run(ctx, centurion.Command{Script: command, Dir: at.Dir, Workspace: at.Workspace, Network: true, Timeout: setupTime, Keep: 16 << 10})
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,8 @@ var (
 
 // Ask decides by the rules; where they ask, the mission's policy or a person decides. An error with KindPermission is a refusal.
 func (d Desk) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
-	if a.Script != "" && d.iso.Isolated() {
+	// A workspace at the project's own path has a git directory of its own, and the person's files are not there.
+	if a.Script != "" && d.iso.Isolated() && call.Workspace.Dir() != d.cfg.Workspace.Dir() {
 		if err := cmp.Or(d.elsewhere(call, a), d.stashes(call, a)); err != nil {
 			return err
 		}

@@ -93,18 +93,20 @@ func (m *Checkouts) moveView(ctx context.Context, v *view) error {
 	v.moving = true
 	v.mu.Unlock()
 	err := func() (err error) {
-		if checkout != nil {
-			return checkout.Clean(ctx, want)
+		if checkout == nil {
+			checkout, err = m.Ground.Repo.Take(ctx, worktree.Want{Commit: want})
+		} else {
+			err = errors.Join(ws.Close(), checkout.Clean(ctx, want))
 		}
-		if checkout, err = m.Ground.Repo.Take(ctx, worktree.Want{Commit: want}); err != nil {
-			return err
+		if err == nil {
+			ws, _, err = m.project.files(ctx, checkout)
 		}
-		if ws, err = m.project.ws.Copy(checkout.Where().Dir); err != nil {
-			_, rerr := checkout.Release(ctx, want)
-			checkout = nil
-			return errors.Join(err, rerr)
+		if err != nil && checkout != nil {
+			_, rerr := checkout.Release(context.WithoutCancel(ctx), want)
+			checkout, ws = nil, nil
+			err = errors.Join(err, rerr)
 		}
-		return nil
+		return err
 	}()
 	v.mu.Lock()
 	v.moving = false

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"strings"
 
 	"centurion"
@@ -60,6 +61,7 @@ type Workplace struct {
 	turn     chan struct{}
 	checkout *worktree.Checkout
 	ws       *workspace.Workspace
+	at       string // where ws reaches its files
 	laid     []string        // files of earlier unmerged work, laid into the new checkout
 	marked   []string        // those in conflict with later merges
 	asked    map[string]bool // written files already checked against git's ignore rules
@@ -108,17 +110,46 @@ func (w *Workplace) reopen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.enter(checkout)
+	return w.enter(ctx, checkout)
 }
 
 // enter makes a checkout the session's place. turn is held.
-func (w *Workplace) enter(checkout *worktree.Checkout) error {
-	ws, err := w.m.project.ws.Copy(checkout.Where().Dir)
+func (w *Workplace) enter(ctx context.Context, checkout *worktree.Checkout) error {
+	ws, at, err := w.m.project.files(ctx, checkout)
 	if err != nil {
 		return err
 	}
-	w.checkout, w.ws = checkout, ws
+	w.checkout, w.ws, w.at = checkout, ws, at
 	return nil
+}
+
+// files opens the files of a checkout. They have to be opened again when at changes.
+func (p *Project) files(ctx context.Context, c *worktree.Checkout) (ws *workspace.Workspace, at string, err error) {
+	at, place, err := c.Files(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if !c.Layered() {
+		ws, err = p.ws.Copy(at)
+		return ws, at, err
+	}
+	root, err := os.OpenRoot(at)
+	if err != nil {
+		return nil, "", &centurion.Error{Op: "open a workspace", Kind: centurion.KindDisk, Err: err}
+	}
+	return p.ws.CopyIn(root, place), at, nil
+}
+
+// own returns the files of the session's checkout, nil if it has none. turn is held.
+func (w *Workplace) own(ctx context.Context) (*workspace.Workspace, error) {
+	if w.ws == nil {
+		return nil, nil
+	}
+	at, _, err := w.checkout.Files(ctx)
+	if err != nil || at == w.at {
+		return w.ws, err
+	}
+	return w.ws, w.enter(ctx, w.checkout) // its helper has ended; a call may still use the old files, so that these are not closed
 }
 
 // recorded returns the stored checkout, or nil.
@@ -156,10 +187,10 @@ func (w *Workplace) Read(ctx context.Context) (ws *workspace.Workspace, leave fu
 	if err := w.lock(ctx); err != nil {
 		return nil, nil, err
 	}
-	own := w.ws
+	own, err := w.own(ctx)
 	w.unlock()
-	if own != nil {
-		return own, func() {}, nil
+	if own != nil || err != nil {
+		return own, func() {}, err
 	}
 	return w.m.enterView(ctx)
 }
@@ -171,8 +202,8 @@ func (w *Workplace) Write(ctx context.Context) (*workspace.Workspace, error) {
 		return nil, err
 	}
 	defer w.unlock()
-	if w.ws != nil {
-		return w.ws, nil
+	if own, err := w.own(ctx); own != nil || err != nil {
+		return own, err
 	}
 	tip, err := w.m.Tip(ctx)
 	if err != nil {
@@ -199,7 +230,7 @@ func (w *Workplace) Write(ctx context.Context) (*workspace.Workspace, error) {
 	if err := w.carry(ctx, checkout, kept, tip); err != nil {
 		return nil, errors.Join(err, w.leave(context.WithoutCancel(ctx), checkout, tip))
 	}
-	if err := w.enter(checkout); err != nil {
+	if err := w.enter(ctx, checkout); err != nil {
 		return nil, errors.Join(err, w.leave(context.WithoutCancel(ctx), checkout, tip))
 	}
 	return w.ws, nil

@@ -26,11 +26,12 @@ type proofTrees struct {
 var _ verify.Trees = proofTrees{}
 
 // Lay brings the checkout to a tree or commit.
-func (t proofTrees) Lay(ctx context.Context, tree string) (string, error) {
+func (t proofTrees) Lay(ctx context.Context, tree string) (centurion.Place, error) {
 	if err := t.bench.Clean(ctx, tree); err != nil {
-		return "", err
+		return centurion.Place{}, err
 	}
-	return t.bench.Where().Dir, nil
+	_, at, err := t.bench.Files(ctx)
+	return at, err
 }
 
 // Changed lists tracked files that a check has changed.
@@ -46,7 +47,7 @@ func (m *Prover) proofTrees(ctx context.Context) (proofTrees, error) {
 		if err := m.iso.MayPrepare(ctx); err != nil {
 			return proofTrees{}, errors.Join(err, m.iso.TellNoCheckout(ctx, err))
 		}
-		if m.bench, err = m.iso.Ground.Repo.Take(ctx, worktree.Want{Commit: tip, Setup: m.iso.Ground.Setup}); err != nil {
+		if m.bench, err = m.iso.Ground.Repo.Take(ctx, worktree.Want{Commit: tip, Setup: m.iso.Ground.Setup, Check: true}); err != nil {
 			m.bench = nil
 			return proofTrees{}, errors.Join(err, m.iso.TellNoCheckout(ctx, err))
 		}
