@@ -81,7 +81,7 @@ func runBash(ctx context.Context, c *Call, in scriptInput) (Result, error) {
 	if in.Timeout > 0 {
 		timeout = time.Duration(in.Timeout) * time.Millisecond
 	}
-	res, err := c.Runner.Run(ctx, centurion.Command{Script: in.Command, Dir: dir.abs, Workspace: c.Workspace.Place().Workspace, Network: c.Network, Connect: c.Connect, Timeout: timeout, Keep: bashKeep})
+	res, err := c.Runner.Run(ctx, centurion.Command{Script: in.Command, Dir: dir.Abs(), Workspace: c.Workspace.Place().Workspace, Network: c.Network, Connect: c.Connect, Timeout: timeout, Keep: bashKeep})
 	r := Result{Output: commandText(res, timeout), Title: title, Metadata: map[string]any{"exit": res.ExitCode,
 		"description": in.Description, "output": text.Printed(res.Output), "timed_out": res.TimedOut, "duration_ms": res.Duration.Milliseconds()}}
 	return r, err
@@ -97,18 +97,18 @@ func mayRun(ctx context.Context, c *Call, op string, in scriptInput) (place, err
 	if err != nil {
 		return dir, err
 	}
-	if dir.outside() {
-		return dir, &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "workdir " + dir.name + " is outside the project",
+	if dir.Outside {
+		return dir, &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "workdir " + dir.Name + " is outside the project",
 			Hint: "give a directory inside the project, or leave workdir out"}
 	}
-	info, err := dir.stat(op)
+	info, err := dir.In.Stat(dir.Rel)
 	if err != nil {
-		return dir, err
+		return dir, dir.fail(op, 0, err)
 	}
 	if !info.IsDir() {
-		return dir, usage(op, "give a directory", "workdir %s is not a directory", dir.name)
+		return dir, usage(op, "give a directory", "workdir %s is not a directory", dir.Name)
 	}
-	shell := ScriptPlace(c.Workspace, dir.rel).Parse(in.Command)
+	shell := ScriptPlace(c.Workspace, dir.Rel).Parse(in.Command)
 	patterns := shell.Commands
 	if len(patterns) == 0 {
 		patterns = []string{in.Command}
@@ -122,8 +122,8 @@ func mayRun(ctx context.Context, c *Call, op string, in scriptInput) (place, err
 			patterns = append(patterns, OutsidePrefix+p)
 		}
 	}
-	return dir, c.Gate.Ask(ctx, c, Access{Permission: "bash", Patterns: patterns, Always: always, Script: in.Command, Workdir: dir.rel,
-		Metadata: map[string]any{"command": in.Command, "description": in.Description, "workdir": dir.rel}})
+	return dir, c.Gate.Ask(ctx, c, Access{Permission: "bash", Patterns: patterns, Always: always, Script: in.Command, Workdir: dir.Rel,
+		Metadata: map[string]any{"command": in.Command, "description": in.Description, "workdir": dir.Rel}})
 }
 
 // ScriptPlace is where a script of ws runs: in workdir, relative to ws. Its analysis follows links, and looks what git would run.

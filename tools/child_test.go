@@ -71,13 +71,13 @@ func TestWhereAPathLeads(t *testing.T) {
 	b.put("~other/f", "a\n")
 	b.put("~f", "a\n")
 	for _, name := range []string{"~other/f", "~f"} {
-		if p, err := locate(b.Call, "read", name); err != nil || p.rel != name {
+		if p, err := locate(b.Call, "read", name); err != nil || p.Rel != name {
 			t.Errorf("%s leads to %+v, %v", name, p, err)
 		}
 	}
 	home := t.TempDir()
 	t.Setenv("HOME", home)
-	if p, err := locate(b.Call, "read", "~/f"); err != nil || !p.outside() || !strings.HasSuffix(p.abs, "/f") || runtime.GOOS != "windows" && !strings.Contains(p.abs, filepath.Base(home)) {
+	if p, err := locate(b.Call, "read", "~/f"); err != nil || !p.Outside || !strings.HasSuffix(p.Abs(), "/f") || runtime.GOOS != "windows" && !strings.Contains(p.Abs(), filepath.Base(home)) {
 		t.Errorf("~/f leads to %+v, %v", p, err)
 	}
 	for size, fits := range map[int64]bool{maxEdit: true, maxEdit + 1: false} {
@@ -86,11 +86,7 @@ func TestWhereAPathLeads(t *testing.T) {
 		if err := os.Truncate(at, size); err != nil {
 			t.Fatal(err)
 		}
-		p, err := locate(b.Call, "edit", "big")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := p.content("edit"); (err == nil) != fits {
+		if _, _, err := enterFile(t.Context(), b.Call, "edit", "big"); (err == nil) != fits {
 			t.Errorf("%d bytes: %v", size, err)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"centurion"
-	"centurion/workspace"
 )
 
 type editInput struct {
@@ -32,29 +31,23 @@ func editTool() Tool {
 
 func runEdit(ctx context.Context, c *Call, in editInput) (Result, error) {
 	const op = "edit"
-	p, err := enter(ctx, c, op, in.FilePath)
+	p, file, err := enterFile(ctx, c, op, in.FilePath)
 	if err != nil {
 		return Result{}, err
 	}
-	if err := p.writable(op); err != nil {
-		return Result{}, err
-	}
-	old, err := p.content(op)
-	if err != nil {
-		return Result{}, err
-	}
+	old := file.Data
 	if typ := binaryType(old[:min(len(old), sniffLen)]); typ != "" {
 		return Result{}, binaryError(op, p, typ, int64(len(old)))
 	}
-	data, n, err := substitute(p.name, old, in)
+	data, n, err := substitute(p.Name, old, in)
 	if err != nil || in.ReplaceAll {
 		// A text that occurs once in the file can be replaced without a read: nothing that the session has not named is lost.
-		if unseen := c.Seen.Check(p.key(), workspace.VersionOf(old)); unseen != nil {
+		if unseen := c.Seen.Check(p.key(), file.Version); unseen != nil {
 			return Result{}, unseen
 		}
 	}
 	if mark := c.Keys.Mark(in.OldString); err != nil && mark != "" {
-		return Result{}, usage(op, "replace other lines, which name no key", "oldString has %s, which only stands for a key in %s", mark, p.name)
+		return Result{}, usage(op, "replace other lines, which name no key", "oldString has %s, which only stands for a key in %s", mark, p.Name)
 	}
 	if err != nil {
 		return Result{}, err
@@ -62,19 +55,19 @@ func runEdit(ctx context.Context, c *Call, in editInput) (Result, error) {
 	if err := p.keepsKeys(c, op, old, data); err != nil {
 		return Result{}, err
 	}
-	change := diff(p.name, string(old), string(data))
-	if err := p.allow(ctx, c, "edit", map[string]any{"filepath": p.name, "diff": change}); err != nil {
+	change := diff(p.Name, string(old), string(data))
+	if err := p.allow(ctx, c, "edit", map[string]any{"filepath": p.Name, "diff": change}); err != nil {
 		return Result{}, err
 	}
-	if err := p.replace(ctx, c, op, old, data); err != nil {
+	if err := p.replace(ctx, c, file.Version, data); err != nil {
 		return Result{}, err
 	}
-	out := "edited " + p.name
+	out := "edited " + p.Name
 	if n > 1 {
 		out += fmt.Sprintf(", %d places", n)
 	}
-	return Result{Output: out + "\n" + change, Title: p.name, Files: p.changed(),
-		Metadata: map[string]any{"filepath": p.name, "diff": change, "replaced": n, knows: c.Seen.known(p.key())}}, nil
+	return Result{Output: out + "\n" + change, Title: p.Name, Files: p.changed(),
+		Metadata: map[string]any{"filepath": p.Name, "diff": change, "replaced": n, knows: c.Seen.known(p.key())}}, nil
 }
 
 // substitute replaces the text in data and returns how often. The search uses LF only, as the model does; other bytes are unchanged,

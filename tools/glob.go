@@ -43,11 +43,8 @@ func runGlob(ctx context.Context, c *Call, in globInput) (Result, error) {
 	if err := p.allowSearch(ctx, c, op, in.Pattern); err != nil {
 		return Result{}, err
 	}
-	if err := p.directory(op); err != nil {
-		return Result{}, err
-	}
 	var hits []found
-	for f, err := range p.walk(ctx, 0) {
+	for f, err := range p.walk(ctx, op, 0) {
 		if err != nil {
 			return Result{}, err
 		}
@@ -60,7 +57,7 @@ func runGlob(ctx context.Context, c *Call, in globInput) (Result, error) {
 	})
 	var b strings.Builder
 	for _, f := range hits[:min(len(hits), globMatches)] {
-		fmt.Fprintln(&b, path.Join(p.name, f.rel))
+		fmt.Fprintln(&b, path.Join(p.Name, f.rel))
 	}
 	switch {
 	case len(hits) == 0:

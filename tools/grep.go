@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -60,33 +61,33 @@ func runGrep(ctx context.Context, c *Call, in grepInput) (Result, error) {
 	if err := p.allowSearch(ctx, c, op, in.all()...); err != nil {
 		return Result{}, err
 	}
-	info, err := p.stat(op)
+	info, err := p.In.Stat(p.Rel)
 	if err != nil {
-		return Result{}, err
+		return Result{}, p.fail(op, 0, err)
 	}
 	s := &search{call: c, at: p, re: re, each: each}
 	var files []string
 	switch {
 	case info.Mode().IsRegular():
-		if err := p.allow(ctx, c, "read", map[string]any{"filepath": p.name}); err != nil {
+		if err := p.allow(ctx, c, "read", map[string]any{"filepath": p.Name}); err != nil {
 			return Result{}, err
 		}
 		files = []string{"."}
 	case info.IsDir():
-		for f, err := range p.walk(ctx, 0) {
+		for f, err := range p.walk(ctx, op, 0) {
 			if err != nil {
 				return Result{}, err
 			}
 			switch {
 			case f.dir || !match(f.rel):
-			case permission.Secret(path.Join(p.name, f.rel)):
+			case permission.Secret(path.Join(p.Name, f.rel)):
 				s.kept++
 			default:
 				files = append(files, f.rel)
 			}
 		}
 	default:
-		return Result{}, usage(op, "give a directory or a file", "%s is %s", p.name, fileKind(info.Mode()))
+		return Result{}, usage(op, "give a directory or a file", "%s is %s", p.Name, fileKind(info.Mode()))
 	}
 	if err := s.find(ctx, files); err != nil {
 		return Result{}, err
@@ -159,7 +160,7 @@ func (s *search) add(ctx context.Context, rel string, hits []hit) (bool, error) 
 	}
 	p := s.at.below(rel)
 	if rel != "." { // otherwise permission was requested before the search
-		err := p.allow(ctx, s.call, "read", map[string]any{"filepath": p.name})
+		err := p.allow(ctx, s.call, "read", map[string]any{"filepath": p.Name})
 		if centurion.KindOf(err) == centurion.KindPermission {
 			return true, nil // not counted: the rule hides that there is such a line
 		}
@@ -170,7 +171,7 @@ func (s *search) add(ctx context.Context, rel string, hits []hit) (bool, error) 
 	if s.n > 0 {
 		s.out.WriteByte('\n')
 	}
-	fmt.Fprintln(&s.out, p.name)
+	fmt.Fprintln(&s.out, p.Name)
 	s.files++
 	for _, h := range hits {
 		if s.n == grepMatches {
@@ -274,7 +275,7 @@ func (s *search) find(ctx context.Context, files []string) error {
 
 // searchFile returns the first matching lines of a text file, one more than is ever shown; none if it cannot be read.
 func searchFile(p place, re *regexp.Regexp) []hit {
-	f, err := p.open("grep")
+	f, _, err := p.In.Open(p.Rel)
 	if err != nil {
 		return nil
 	}
@@ -287,11 +288,8 @@ func searchFile(p place, re *regexp.Regexp) []hit {
 	if binaryType(head[:n]) != "" {
 		return nil
 	}
-	if _, err := f.Seek(int64(bomLen(head[:n])), io.SeekStart); err != nil {
-		return nil
-	}
 	var hits []hit
-	l := newLines(f, grepLineMax)
+	l := newLines(io.MultiReader(bytes.NewReader(head[bomLen(head[:n]):n]), f), grepLineMax)
 	for i := 1; l.next() && len(hits) <= grepMatches; i++ {
 		if re.Match(l.line) {
 			hits = append(hits, hit{i, clip(re, l.line)})

@@ -33,14 +33,11 @@ func runLs(ctx context.Context, c *Call, in lsInput) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := p.allow(ctx, c, "list", map[string]any{"path": p.name}); err != nil {
-		return Result{}, err
-	}
-	if err := p.directory(op); err != nil {
+	if err := p.allow(ctx, c, "list", map[string]any{"path": p.Name}); err != nil {
 		return Result{}, err
 	}
 	t := tree{children: map[string][]found{}}
-	for f, err := range p.walk(ctx, lsDepth+1) {
+	for f, err := range p.walk(ctx, op, lsDepth+1) {
 		if err != nil {
 			return Result{}, err
 		}
@@ -48,7 +45,7 @@ func runLs(ctx context.Context, c *Call, in lsInput) (Result, error) {
 			break
 		}
 	}
-	return Result{Output: t.text(p.name), Title: p.name, Metadata: map[string]any{"count": t.shown, "truncated": t.hidden > 0}}, nil
+	return Result{Output: t.text(p.Name), Title: p.Name, Metadata: map[string]any{"count": t.shown, "truncated": t.hidden > 0}}, nil
 }
 
 // tree is the listing of a directory.

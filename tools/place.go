@@ -1,9 +1,8 @@
 package tools
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,7 +12,6 @@ import (
 	"strings"
 
 	"centurion"
-	"centurion/guard/durable"
 	"centurion/workspace"
 )
 
@@ -21,115 +19,115 @@ import (
 const maxEdit = 32 << 20
 
 // place is a file or directory named by a call, with all links resolved, so that permission is asked for the touched file itself.
-type place struct {
-	ws   *workspace.Workspace
-	name string // name for the model: relative to the project with slashes, or absolute if outside
-	rel  string // relative to the project with slashes, links resolved; "" if outside
-	abs  string // absolute, links resolved
-}
-
-func (p place) outside() bool { return p.rel == "" }
+type place struct{ workspace.Spot }
 
 // key names the file for the version check and for its lock.
 func (p place) key() string {
-	if p.outside() {
-		return filepath.ToSlash(p.abs)
+	if p.Outside {
+		return p.Name
 	}
-	return p.rel
+	return p.Rel
 }
 
 // enter resolves given: relative to the project, absolute, or below the home directory (~/). For a place outside the project it asks
 // for permission before looking at it.
 func enter(ctx context.Context, c *Call, op, given string) (place, error) {
 	p, err := locate(c, op, given)
-	if err != nil || !p.outside() {
+	if err != nil {
 		return p, err
 	}
-	dir := path.Dir(filepath.ToSlash(p.abs))
-	return p, c.Gate.Ask(ctx, c, Access{Permission: "external_directory", Patterns: []string{filepath.ToSlash(p.abs)},
-		Always: []string{strings.TrimSuffix(dir, "/") + "/*"}, Metadata: map[string]any{"filepath": p.abs, "parentDir": dir}})
+	return p, p.allowOutside(ctx, c)
 }
 
-func locate(c *Call, op, given string) (place, error) {
+// enterFile is enter, with the content of a file that is to be replaced. It refuses places that no file tool writes.
+func enterFile(ctx context.Context, c *Call, op, given string) (p place, old workspace.File, err error) {
+	if given, err = spelt(op, given); err != nil {
+		return p, old, err
+	}
+	p.Spot, old, err = c.Workspace.FindFile(given, maxEdit)
+	if p.In == nil {
+		return p, old, err
+	}
+	if err := cmp.Or(p.allowOutside(ctx, c), p.writable(op)); err != nil {
+		return p, old, err
+	}
+	if p.Outside {
+		old, err = p.In.Read(p.Rel, maxEdit)
+	}
+	if err != nil {
+		err = p.fail(op, old.Mode, err)
+	}
+	return p, old, err
+}
+
+func locate(c *Call, op, given string) (p place, err error) {
+	if given, err = spelt(op, given); err == nil {
+		p.Spot, err = c.Workspace.Find(given)
+	}
+	return p, err
+}
+
+// spelt returns a path without the shorthands of a shell.
+func spelt(op, given string) (string, error) {
 	if given == "" {
-		given = "."
+		return ".", nil
 	}
 	if strings.ContainsRune(given, 0) {
-		return place{}, usage(op, "", "the path contains a NUL byte")
+		return "", usage(op, "", "the path contains a NUL byte")
 	}
 	if rest, ok := strings.CutPrefix(given, "~"); ok && (rest == "" || rest[0] == '/' || rest[0] == filepath.Separator) {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return place{}, usage(op, "give an absolute path", "%s cannot be found: there is no home directory", given)
+			return "", usage(op, "give an absolute path", "%s cannot be found: there is no home directory", given)
 		}
-		given = filepath.Join(home, rest)
+		return filepath.Join(home, rest), nil
 	}
-	p := place{ws: c.Workspace}
-	lexical := given
-	if rel, err := c.Workspace.Rel(given); err == nil {
-		p.name = filepath.ToSlash(rel)
-		lexical = filepath.Join(c.Workspace.For(rel).Dir(), filepath.FromSlash(rel))
-	} else if centurion.KindOf(err) != centurion.KindPermission { // KindPermission: it is outside
-		return place{}, err
+	return given, nil
+}
+
+// allowOutside asks for permission for a place outside the project.
+func (p place) allowOutside(ctx context.Context, c *Call) error {
+	if !p.Outside {
+		return nil
 	}
-	if !filepath.IsAbs(lexical) {
-		lexical = filepath.Join(c.Workspace.Dir(), lexical)
-	}
-	p.abs = workspace.FollowLinks(filepath.Clean(lexical))
-	if ws, rel, ok := c.Workspace.Holds(p.abs); ok {
-		p.ws, p.rel = ws, rel
-		if p.name == "" {
-			p.name = p.rel
-		}
-		return p, nil
-	}
-	p.name = filepath.ToSlash(p.abs)
-	return p, nil
+	dir := path.Dir(p.Name)
+	return c.Gate.Ask(ctx, c, Access{Permission: "external_directory", Patterns: []string{p.Name},
+		Always: []string{strings.TrimSuffix(dir, "/") + "/*"}, Metadata: map[string]any{"filepath": p.Abs(), "parentDir": dir}})
 }
 
 // allow asks for permission for the call's action on the place. A link is checked under both its names, because a rule may be written
 // for either.
 func (p place) allow(ctx context.Context, c *Call, perm string, meta map[string]any) error {
 	patterns := []string{p.key()}
-	if p.name != p.key() {
-		patterns = append(patterns, p.name)
+	if p.Name != p.key() {
+		patterns = append(patterns, p.Name)
 	}
 	return c.Gate.Ask(ctx, c, Access{Permission: perm, Patterns: patterns, Always: []string{"*"}, Metadata: meta})
 }
 
 // writable refuses places that no file tool writes.
 func (p place) writable(op string) error {
-	if p.outside() || !p.ws.Protected(p.rel) {
+	if !p.Protected() {
 		return nil
 	}
 	hint := "leave .git to git commands"
-	if first, _, _ := strings.Cut(p.rel, "/"); strings.EqualFold(first, workspace.Directory) {
+	if first, _, _ := strings.Cut(p.Rel, "/"); strings.EqualFold(first, workspace.Directory) {
 		hint = "the plan is changed with update_todo, context.md and summary.md with update_context; the rest of .opencode/ belongs to the host"
 	}
-	return &centurion.Error{Op: op, Kind: centurion.KindPermission, Hint: hint, Msg: p.name + " is not written by file tools"}
+	return &centurion.Error{Op: op, Kind: centurion.KindPermission, Hint: hint, Msg: p.Name + " is not written by file tools"}
 }
 
-// stat describes the place. If it does not exist the error has KindNotFound and offers the nearest names.
-func (p place) stat(op string) (fs.FileInfo, error) {
-	info, err := os.Stat(p.abs)
+// open opens the regular file for reading, so that a link created meanwhile leads nowhere.
+func (p place) open(op string) (io.ReadCloser, fs.FileInfo, error) {
+	f, info, err := p.In.Open(p.Rel)
 	if err != nil {
-		return nil, p.fail(op, err)
+		mode := fs.FileMode(0)
+		if info != nil {
+			mode = info.Mode()
+		}
+		return nil, nil, p.fail(op, mode, err)
 	}
-	return info, nil
-}
-
-// file describes the place, which must be a regular file.
-func (p place) file(op string) (fs.FileInfo, error) {
-	info, err := p.stat(op)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return nil, usage(op, fmt.Sprintf("list it with ls{\"path\": %q}", p.name), "%s is a directory", p.name)
-	case !info.Mode().IsRegular():
-		return nil, usage(op, "", "%s is no regular file but %s", p.name, fileKind(info.Mode()))
-	}
-	return info, nil
+	return f, info, nil
 }
 
 func fileKind(m fs.FileMode) string {
@@ -144,118 +142,42 @@ func fileKind(m fs.FileMode) string {
 	return "something else (" + m.String() + ")"
 }
 
-// open opens the regular file for reading; inside the project through its root, so that a link created meanwhile leads nowhere.
-func (p place) open(op string) (*os.File, error) {
-	if !p.outside() {
-		f, _, err := p.ws.Open(p.rel)
-		return f, err
-	}
-	f, err := os.Open(p.abs)
-	if err != nil {
-		return nil, p.fail(op, err)
-	}
-	return f, nil
-}
-
-// content reads the whole file and its version.
-func (p place) content(op string) ([]byte, error) {
-	info, err := p.file(op)
-	if err != nil {
-		return nil, err
-	}
-	f, err := p.open(op)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxEdit+1))
-	switch {
-	case err != nil:
-		return nil, p.fail(op, err)
-	case len(data) > maxEdit:
-		return nil, usage(op, "change it with a command", "%s has %s; at most %s are edited", p.name, centurion.Bytes(info.Size()), centurion.Bytes(maxEdit))
-	}
-	return data, nil
-}
-
 // keepsKeys refuses a new content that has a placeholder where the file has the key for which it stands.
 func (p place) keepsKeys(c *Call, op string, old, data []byte) error {
 	mark := c.Keys.Lost(string(old), string(data))
 	if mark == "" {
 		return nil
 	}
-	return &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: fmt.Sprintf("%s has a key that is only shown as %s, and this would overwrite it with that text", p.name, mark),
+	return &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: fmt.Sprintf("%s has a key that is only shown as %s, and this would overwrite it with that text", p.Name, mark),
 		Hint: "change the other lines with edit, or leave the key to the person"}
 }
 
-// replace writes the file if it is unchanged since the call read it (old; nil if there was none), and records the new version as seen
-// if the session knew the old one. Writes of other programs in the microseconds between check and write are not noticed.
-func (p place) replace(ctx context.Context, c *Call, op string, old, data []byte) error {
-	release, err := c.Writers.hold(ctx, p.abs)
+// replace writes the file if it still has the version that the call read ("" if there was none), and records the new version as seen if
+// the session knew the old one.
+func (p place) replace(ctx context.Context, c *Call, version string, data []byte) error {
+	release, err := c.Writers.hold(ctx, p.key())
 	if err != nil {
 		return err
 	}
 	defer release()
-	now, err := p.content(op)
-	gone := centurion.KindOf(err) == centurion.KindNotFound
-	if err != nil && !gone {
+	if err := p.In.Replace(p.Rel, version, data); err != nil {
 		return err
 	}
-	if gone != (old == nil) || !bytes.Equal(now, old) {
-		return &centurion.Error{Op: op, Kind: centurion.KindConflict,
-			Msg:  p.name + " has changed since you read it; read it again",
-			Hint: "it changed while this call was under way; nothing was written"}
-	}
-	if err := p.write(op, data); err != nil {
-		return err
-	}
-	before := ""
-	if old != nil {
-		before = workspace.VersionOf(old)
-	}
-	if c.Seen.Check(p.key(), before) == nil {
+	if c.Seen.Check(p.key(), version) == nil {
 		c.Seen.Saw(p.key(), workspace.VersionOf(data))
 	}
 	return nil
 }
 
-func (p place) write(op string, data []byte) error {
-	if !p.outside() {
-		return p.ws.WriteFile(p.rel, data)
-	}
-	if err := writeOutside(p.abs, data); err != nil {
-		return p.fail(op, err)
-	}
-	return nil
-}
-
-// writeOutside replaces a file outside the project atomically and keeps its mode.
-func writeOutside(name string, data []byte) error {
-	mode := fs.FileMode(0o644)
-	if info, err := os.Stat(name); err == nil {
-		mode = info.Mode().Perm()
-	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return err
-	}
-	return durable.Replace(name, data, mode)
-}
-
-// fail converts a file system error for the model.
-func (p place) fail(op string, err error) error {
+// fail explains to the model why the file cannot be read. mode is that of what is no regular file.
+func (p place) fail(op string, mode fs.FileMode, err error) error {
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return &centurion.Error{Op: op, Kind: centurion.KindNotFound, Msg: p.name + " does not exist", Hint: p.similar()}
-	case errors.Is(err, fs.ErrPermission):
-		return &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "the system refuses access to " + p.name, Err: bare(err)}
-	}
-	return &centurion.Error{Op: op, Kind: centurion.KindDisk, Msg: p.name, Err: bare(err)}
-}
-
-// bare removes the path, in the system's own form, from an error.
-func bare(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
+	case centurion.KindOf(err) == centurion.KindNotFound:
+		return &centurion.Error{Op: op, Kind: centurion.KindNotFound, Msg: p.Name + " does not exist", Hint: p.similar()}
+	case mode.IsDir():
+		return usage(op, fmt.Sprintf("list it with ls{\"path\": %q}", p.Name), "%s is a directory", p.Name)
+	case !mode.IsRegular():
+		return usage(op, "", "%s is no regular file but %s", p.Name, fileKind(mode))
 	}
 	return err
 }
@@ -263,19 +185,17 @@ func bare(err error) error {
 // similar describes existing alternatives to a missing place.
 func (p place) similar() string {
 	const most = 2000 // names checked in one directory
-	dir, name := filepath.Dir(p.abs), path.Dir(p.name)
-	f, err := os.Open(dir)
-	if err != nil {
-		return fmt.Sprintf("there is no directory %s either; look with glob or ls", name)
+	dir := path.Dir(p.Name)
+	names, _ := p.In.Names(path.Dir(p.Rel), "")
+	if names == nil {
+		return fmt.Sprintf("there is no directory %s either; look with glob or ls", dir)
 	}
-	defer f.Close()
-	names, _ := f.Readdirnames(most)
-	near := nearest(filepath.Base(p.abs), names, 3)
+	near := nearest(path.Base(p.Rel), names[:min(len(names), most)], 3)
 	if len(near) == 0 {
 		return "look with glob or ls where it is"
 	}
 	for i, n := range near {
-		near[i] = path.Join(name, n)
+		near[i] = path.Join(dir, n)
 	}
 	return "did you mean " + strings.Join(near, " or ") + "?"
 }

@@ -41,18 +41,14 @@ func runRead(ctx context.Context, c *Call, in readInput) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := p.allow(ctx, c, "read", map[string]any{"filepath": p.name}); err != nil {
+	if err := p.allow(ctx, c, "read", map[string]any{"filepath": p.Name}); err != nil {
 		return Result{}, err
 	}
-	info, err := p.file(op)
+	f, info, err := p.open(op)
 	if err != nil {
 		if centurion.KindOf(err) == centurion.KindNotFound {
 			c.Seen.Saw(p.key(), "")
 		}
-		return Result{}, err
-	}
-	f, err := p.open(op)
-	if err != nil {
 		return Result{}, err
 	}
 	defer f.Close()
@@ -61,7 +57,7 @@ func runRead(ctx context.Context, c *Call, in readInput) (Result, error) {
 	head := make([]byte, sniffLen)
 	n, err := io.ReadFull(r, head)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-		return Result{}, p.fail(op, err)
+		return Result{}, p.fail(op, 0, err)
 	}
 	head = head[:n]
 	if mime := centurion.DetectFile(head); mime != "" {
@@ -75,20 +71,20 @@ func runRead(ctx context.Context, c *Call, in readInput) (Result, error) {
 		v.limit = readLines
 	}
 	if err := v.fill(ctx, io.MultiReader(bytes.NewReader(bytes.TrimPrefix(head, bom)), r)); err != nil {
-		return Result{}, p.fail(op, err)
+		return Result{}, p.fail(op, 0, err)
 	}
 	if v.nul {
 		return Result{}, binaryError(op, p, "data with NUL bytes", info.Size())
 	}
 	if v.total > 0 && v.from > v.total {
-		return Result{}, usage(op, "", "offset %d is past the end: %s has %s", v.from, p.name, centurion.Count(v.total, "line"))
+		return Result{}, usage(op, "", "offset %d is past the end: %s has %s", v.from, p.Name, centurion.Count(v.total, "line"))
 	}
 	version := hex.EncodeToString(hash.Sum(nil)) // as in workspace.VersionOf
-	return Result{Output: v.text(), Title: p.name, Metadata: map[string]any{"lines": v.total, "truncated": v.next != 0, knows: c.Seen.note(p.key(), version)}}, nil
+	return Result{Output: v.text(), Title: p.Name, Metadata: map[string]any{"lines": v.total, "truncated": v.next != 0, knows: c.Seen.note(p.key(), version)}}, nil
 }
 
 func binaryError(op string, p place, typ string, bytes int64) error {
-	return usage(op, "read shows text only; bash with file, xxd or strings can tell more", "%s is binary: %s, %s", p.name, typ, centurion.Bytes(bytes))
+	return usage(op, "read shows text only; bash with file, xxd or strings can tell more", "%s is binary: %s, %s", p.Name, typ, centurion.Bytes(bytes))
 }
 
 // view is the part of a text shown by one call.
@@ -175,24 +171,24 @@ func (v *view) text() string {
 func picture(c *Call, op string, p place, mime string, r io.Reader, all int64) (Result, error) {
 	data, err := io.ReadAll(io.LimitReader(r, centurion.MaxFile+1))
 	if err != nil {
-		return Result{}, p.fail(op, err)
+		return Result{}, p.fail(op, 0, err)
 	}
 	what := "the PDF"
 	if centurion.IsImage(mime) {
 		what = "the image"
 	}
 	if all > centurion.MaxFile || len(data) > centurion.MaxFile {
-		return Result{}, usage(op, "make a smaller copy with a command, then read that", "%s is %s of %s; at most %s can be shown", p.name, mime, centurion.Bytes(max(all, int64(len(data)))), centurion.Bytes(centurion.MaxFile))
+		return Result{}, usage(op, "make a smaller copy with a command, then read that", "%s is %s of %s; at most %s can be shown", p.Name, mime, centurion.Bytes(max(all, int64(len(data)))), centurion.Bytes(centurion.MaxFile))
 	}
-	f, err := centurion.NewFile(p.name, data)
+	f, err := centurion.NewFile(p.Name, data)
 	if err != nil {
 		w, h := centurion.File{Mime: mime, Data: data}.Size()
 		if w*h == 0 {
 			return Result{}, binaryError(op, p, mime, all)
 		}
-		return Result{}, usage(op, "make a smaller copy with a command, then read that", "%s is %d×%d pixels; at most %d on each side can be shown", p.name, w, h, centurion.MaxSide)
+		return Result{}, usage(op, "make a smaller copy with a command, then read that", "%s is %d×%d pixels; at most %d on each side can be shown", p.Name, w, h, centurion.MaxSide)
 	}
-	res := Result{Title: p.name, Metadata: map[string]any{"mime": mime, "bytes": len(data), knows: c.Seen.note(p.key(), workspace.VersionOf(data))}}
+	res := Result{Title: p.Name, Metadata: map[string]any{"mime": mime, "bytes": len(data), knows: c.Seen.note(p.key(), workspace.VersionOf(data))}}
 	facts := fmt.Sprintf("%s (%s, %s)", f.Label(), mime, centurion.Bytes(int64(len(data))))
 	if !c.Media.Takes(mime) {
 		res.Output = fmt.Sprintf("%s: this model takes no pictures, so that %s cannot be shown to you. Commands such as file can tell more.", facts, what)

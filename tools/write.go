@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"centurion"
-	"centurion/workspace"
 )
 
 type writeInput struct {
@@ -34,44 +33,33 @@ func writes(given string) Effect {
 
 func runWrite(ctx context.Context, c *Call, in writeInput) (Result, error) {
 	const op = "write"
-	p, err := enter(ctx, c, op, in.FilePath)
-	if err != nil {
-		return Result{}, err
-	}
-	if err := p.writable(op); err != nil {
-		return Result{}, err
-	}
-	old, err := p.content(op)
+	p, old, err := enterFile(ctx, c, op, in.FilePath)
 	exists := err == nil
 	if !exists && centurion.KindOf(err) != centurion.KindNotFound {
 		return Result{}, err
 	}
-	version := ""
+	if err := c.Seen.Check(p.key(), old.Version); err != nil {
+		return Result{}, err
+	}
+	data, kept := likeBefore(old.Data, []byte(in.Content))
+	if exists && bytes.Equal(old.Data, data) {
+		return Result{}, usage(op, "nothing has to be done", "%s already has exactly this content", p.Name)
+	}
+	if err := p.keepsKeys(c, op, old.Data, data); err != nil {
+		return Result{}, err
+	}
+	change := diff(p.Name, string(old.Data), string(data))
+	if err := p.allow(ctx, c, "edit", map[string]any{"filepath": p.Name, "diff": change}); err != nil {
+		return Result{}, err
+	}
+	if err := p.replace(ctx, c, old.Version, data); err != nil {
+		return Result{}, err
+	}
+	r := Result{Title: p.Name, Metadata: map[string]any{"filepath": p.Name, "diff": change, "exists": exists, knows: c.Seen.known(p.key())}, Files: p.changed()}
 	if exists {
-		version = workspace.VersionOf(old)
-	}
-	if err := c.Seen.Check(p.key(), version); err != nil {
-		return Result{}, err
-	}
-	data, kept := likeBefore(old, []byte(in.Content))
-	if exists && bytes.Equal(old, data) {
-		return Result{}, usage(op, "nothing has to be done", "%s already has exactly this content", p.name)
-	}
-	if err := p.keepsKeys(c, op, old, data); err != nil {
-		return Result{}, err
-	}
-	change := diff(p.name, string(old), string(data))
-	if err := p.allow(ctx, c, "edit", map[string]any{"filepath": p.name, "diff": change}); err != nil {
-		return Result{}, err
-	}
-	if err := p.replace(ctx, c, op, old, data); err != nil {
-		return Result{}, err
-	}
-	r := Result{Title: p.name, Metadata: map[string]any{"filepath": p.name, "diff": change, "exists": exists, knows: c.Seen.known(p.key())}, Files: p.changed()}
-	if exists {
-		r.Output = fmt.Sprintf("replaced %s%s, %s", p.name, kept, centurion.Count(lineCount(in.Content), "line"))
+		r.Output = fmt.Sprintf("replaced %s%s, %s", p.Name, kept, centurion.Count(lineCount(in.Content), "line"))
 	} else {
-		r.Output = fmt.Sprintf("created %s, %s", p.name, centurion.Count(lineCount(in.Content), "line"))
+		r.Output = fmt.Sprintf("created %s, %s", p.Name, centurion.Count(lineCount(in.Content), "line"))
 	}
 	if mark := c.Keys.Mark(in.Content); mark != "" {
 		r.Output += fmt.Sprintf("; it has %s as it stands there, not the key", mark)
@@ -81,10 +69,10 @@ func runWrite(ctx context.Context, c *Call, in writeInput) (Result, error) {
 
 // changed lists the file for the record of a call's changes in the project.
 func (p place) changed() []string {
-	if p.outside() {
+	if p.Outside {
 		return nil
 	}
-	return []string{p.rel}
+	return []string{p.Rel}
 }
 
 // likeBefore gives new content the byte order mark and the CRLF line ends of the old, if the old used them throughout and the model did

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -24,7 +25,7 @@ const (
 // Stat describes a file or directory, following links inside the project. Errors are those of [Workspace.Open].
 func (w *Workspace) Stat(rel string) (fs.FileInfo, error) {
 	const op = "look at file"
-	name, err := w.Rel(rel)
+	w, name, err := w.within(rel)
 	if err != nil {
 		return nil, err
 	}
@@ -36,11 +37,11 @@ func (w *Workspace) Stat(rel string) (fs.FileInfo, error) {
 }
 
 // Open opens a regular file for reading; the caller closes it. It never blocks, whatever the file is. Errors are KindNotFound (with the
-// nearest name in its directory), KindUsage (a directory, pipe or device) and KindPermission (unreadable, or a link that leads
-// outside).
-func (w *Workspace) Open(rel string) (*os.File, fs.FileInfo, error) {
+// nearest name in its directory), KindUsage (a directory, pipe or device, which the FileInfo tells) and KindPermission (unreadable, or a
+// link that leads outside).
+func (w *Workspace) Open(rel string) (io.ReadCloser, fs.FileInfo, error) {
 	const op = "read file"
-	name, err := w.Rel(rel)
+	w, name, err := w.within(rel)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -50,7 +51,7 @@ func (w *Workspace) Open(rel string) (*os.File, fs.FileInfo, error) {
 		err = regular(op, name, fi)
 	}
 	if err != nil {
-		return nil, nil, w.fail(op, name, err)
+		return nil, fi, w.fail(op, name, err)
 	}
 	f, err := w.root.OpenFile(name, os.O_RDONLY|openNonblock, 0)
 	if err != nil {
@@ -61,7 +62,7 @@ func (w *Workspace) Open(rel string) (*os.File, fs.FileInfo, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, nil, w.fail(op, name, err)
+		return nil, fi, w.fail(op, name, err)
 	}
 	return f, fi, nil
 }
@@ -91,12 +92,12 @@ func (w *Workspace) ReadFile(rel string, limit int64) ([]byte, fs.FileInfo, erro
 	const op = "read file"
 	f, fi, err := w.Open(rel)
 	if err != nil {
-		return nil, nil, err
+		return nil, fi, err
 	}
 	defer f.Close()
 	tooLarge := func(size int64) error {
 		return &centurion.Error{Op: op, Kind: centurion.KindUsage,
-			Msg:  fmt.Sprintf("%s has %d bytes, more than the %d that are read at once", rel, size, limit),
+			Msg:  fmt.Sprintf("%s has %d bytes, more than the %d that are read at once", w.shown(rel), size, limit),
 			Hint: "read a part of it"}
 	}
 	if limit > 0 && fi.Size() > limit {
@@ -116,6 +117,25 @@ func (w *Workspace) ReadFile(rel string, limit int64) ([]byte, fs.FileInfo, erro
 	return b, fi, nil
 }
 
+// File is the content of a regular file.
+type File struct {
+	Data    []byte
+	Mode    fs.FileMode // also of what exists but is no regular file
+	Version string      // as [VersionOf] has it; "" if it does not exist
+}
+
+// Read is [Workspace.ReadFile] with the version of the content.
+func (w *Workspace) Read(rel string, limit int64) (f File, err error) {
+	data, fi, err := w.ReadFile(rel, limit)
+	if fi != nil {
+		f.Mode = fi.Mode()
+	}
+	if err == nil {
+		f.Data, f.Version = data, VersionOf(data)
+	}
+	return f, err
+}
+
 // Version returns the hash of a file's content as [VersionOf] does, without loading the file into memory, and "" if it does not exist.
 func (w *Workspace) Version(rel string) (string, error) {
 	f, _, err := w.Open(rel)
@@ -133,10 +153,23 @@ func (w *Workspace) Version(rel string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
+// Replace is [Workspace.WriteFile] if the file still has this version, "" for none. The error is KindConflict if it has another one.
+// Writes of other programs in the microseconds between check and write are not noticed.
+func (w *Workspace) Replace(rel, version string, data []byte) error {
+	switch now, err := w.Version(rel); {
+	case err != nil:
+		return err
+	case now != version:
+		return &centurion.Error{Op: "write file", Kind: centurion.KindConflict, Msg: w.shown(rel) + " has changed since you read it; read it again",
+			Hint: "it changed while this call was under way; nothing was written"}
+	}
+	return w.WriteFile(rel, data)
+}
+
 // WriteFile replaces a file, or creates it and its parent directories, so that readers and crashes see either the old content or the
 // new: it renames a synced temporary file over it and syncs the directory. The mode is kept (new files: 0644 before the umask). For a
 // link inside the project it writes the target. Errors are KindPermission (read-only, or a link that leads outside), KindDisk and
-// KindUsage (not a regular file). It does not check [Workspace.Protected]: the tools do.
+// KindUsage (not a regular file). It does not check [Spot.Protected]: the tools do.
 func (w *Workspace) WriteFile(rel string, data []byte) error {
 	const op = "write file"
 	d, name, base, fi, err := w.target(op, rel)
@@ -145,7 +178,7 @@ func (w *Workspace) WriteFile(rel string, data []byte) error {
 	}
 	defer d.Close()
 	if fi != nil && fi.Mode().Perm()&0o222 == 0 {
-		return &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: name + " is read-only",
+		return &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: w.shown(name) + " is read-only",
 			Hint: "make it writable first, if it is meant to change"}
 	}
 	if err := writeAtomic(d, base, data, filePerm); err != nil {
@@ -156,7 +189,7 @@ func (w *Workspace) WriteFile(rel string, data []byte) error {
 
 // target resolves rel for writing: its directory, created if it is missing, and the name in it. fi is nil for a new file.
 func (w *Workspace) target(op, rel string) (d *os.Root, name, base string, fi fs.FileInfo, err error) {
-	if name, err = w.Rel(rel); err != nil {
+	if w, name, err = w.within(rel); err != nil {
 		return nil, "", "", nil, err
 	}
 	if name, err = w.real(op, name); err != nil {
@@ -199,26 +232,26 @@ func (w *Workspace) fail(op, rel string, err error) error {
 	if _, ok := errors.AsType[*centurion.Error](err); ok {
 		return err
 	}
-	e := &centurion.Error{Op: op, Kind: kindOf(err)}
+	e, shown := &centurion.Error{Op: op, Kind: kindOf(err)}, w.shown(rel)
 	switch {
 	case escapes(err):
-		e.Msg, e.Hint = rel+" leads outside the project", "use a path that stays inside "+w.dir
+		e.Msg, e.Hint = shown+" leads outside the project", "use a path that stays inside "+w.dir
 	case e.Kind == centurion.KindNotFound:
-		dir := path.Dir(rel)
-		e.Msg = fmt.Sprintf("%s does not exist", rel)
-		if near := nearestIn(w.root.FS(), rel); near != "" {
+		e.Msg = shown + " does not exist"
+		dir := path.Dir(shown)
+		if near, listed := w.nearest(rel); near != "" {
 			e.Hint = "did you mean " + path.Join(dir, near) + "?"
-		} else if _, err := w.root.Stat(dir); err != nil && dir != "." {
+		} else if !listed {
 			e.Hint = "its directory " + dir + " does not exist either"
 		} else {
 			e.Hint = "list the directory to see what is there"
 		}
 	case e.Kind == centurion.KindDisk:
-		e.Msg, e.Err, e.Hint = rel, cause(err), "make room on the disk, then try again"
+		e.Msg, e.Err, e.Hint = shown, cause(err), "make room on the disk, then try again"
 	case e.Kind == centurion.KindPermission:
-		e.Msg, e.Err, e.Hint = rel, cause(err), "check the permissions of the file and its directory"
+		e.Msg, e.Err, e.Hint = shown, cause(err), "check the permissions of the file and its directory"
 	default:
-		e.Msg, e.Err = rel, cause(err)
+		e.Msg, e.Err = shown, cause(err)
 	}
 	return e
 }
@@ -256,25 +289,26 @@ func kindOf(err error) centurion.Kind {
 	return centurion.KindInternal
 }
 
-// nearestIn returns the most similar name in the directory of rel, or "".
-func nearestIn(fsys fs.FS, rel string) string {
+// nearest returns the most similar name in the directory of rel, or "". listed is false if there is no such directory.
+func (w *Workspace) nearest(rel string) (near string, listed bool) {
 	dir, base := splitRel(rel)
-	entries, err := fs.ReadDir(fsys, dir)
-	if err != nil {
-		return ""
+	names, _ := w.Names(dir, "")
+	return centurion.Nearest(base, names), names != nil
+}
+
+// shown is a path as errors name it.
+func (w *Workspace) shown(rel string) string {
+	if h, ok := w.root.(onHost); ok {
+		return filepath.ToSlash(h.at(rel))
 	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
-	}
-	return centurion.Nearest(base, names)
+	return rel
 }
 
 // Remove removes a file, a link (not its target) or an empty directory. A missing one is no error. Errors are KindPermission (also for
-// a parent link that leads outside), KindDisk and KindUsage. Like [Workspace.WriteFile] it does not check [Workspace.Protected].
+// a parent link that leads outside), KindDisk and KindUsage. Like [Workspace.WriteFile] it does not check [Spot.Protected].
 func (w *Workspace) Remove(rel string) error {
 	const op = "remove file"
-	name, err := w.Rel(rel)
+	w, name, err := w.within(rel)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -75,39 +74,24 @@ func (s ruleSet) with(w *Workspace, dir string) ruleSet {
 	return s
 }
 
-// outerRules returns the rules of the git repository around the project, if the project is not a repository itself.
-func (w *Workspace) outerRules() ruleSet {
-	var s ruleSet
-	for dir := w.dir; ; {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			break
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return ruleSet{} // no repository
-		}
-		s.prefix = slices.Insert(s.prefix, 0, filepath.Base(dir))
-		dir = parent
+// outerRules returns the rules of the git repository around the project, if the project is not a repository itself. What lies around it
+// is in no workspace.
+func (w *Workspace) outerRules() (s ruleSet) {
+	if _, err := w.root.Lstat(".git"); err == nil {
+		return s
 	}
-	at := w.dir
-	for range s.prefix {
-		at = filepath.Dir(at)
-	}
-	for i := range s.prefix {
-		names := []string{".gitignore"}
-		if i == 0 {
-			names = []string{filepath.Join(".git", "info", "exclude"), ".gitignore"}
+	for dir := w.dir; dir != filepath.Dir(dir); {
+		dir = filepath.Dir(dir)
+		top := &Workspace{dir: dir, given: dir, root: onHost(dir)}
+		if _, err := top.root.Lstat(".git"); err != nil {
+			continue
 		}
-		for _, name := range names {
-			file := filepath.Join(at, name)
-			if fi, err := os.Stat(file); err != nil || !fi.Mode().IsRegular() || fi.Size() > maxIgnoreFile {
-				continue
-			}
-			if b, err := os.ReadFile(file); err == nil {
-				s.rules = append(s.rules, parseIgnore(string(b), s.prefix[:i])...)
-			}
+		inner, _ := below(dir, w.dir)
+		for _, above := range ancestors(inner) {
+			s = s.with(top, above)
 		}
-		at = filepath.Join(at, s.prefix[i])
+		s.prefix = strings.Split(inner, "/")
+		break
 	}
 	return s
 }

@@ -112,10 +112,11 @@ func (w *Workspace) Lines(rel string) iter.Seq2[[]byte, error] {
 	}
 }
 
-// Names returns the sorted names in a directory with an ending. A missing directory has none. It ignores .gitignore files.
+// Names returns the sorted names in a directory with an ending; nil, not an empty list, if the directory is missing. It ignores
+// .gitignore files.
 func (w *Workspace) Names(rel, ending string) ([]string, error) {
 	const op = "read directory"
-	name, err := w.Rel(rel)
+	w, name, err := w.within(rel)
 	if err != nil {
 		return nil, err
 	}

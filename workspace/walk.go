@@ -34,18 +34,19 @@ type WalkOptions struct {
 	MaxDepth int    // levels below Dir; 0 means no limit, 1 only the entries of Dir itself
 	Ignored  bool   // include files ignored by .gitignore and .git/info/exclude
 	Hidden   bool   // include names that begin with a dot
+	Named    bool   // Dir was named on purpose: if every file and directory in it is ignored, none is
 }
 
 // Walk yields everything below a directory, sorted by path, with a directory before its content. It never enters .git and follows no
 // link. The .gitignore files above the project count if it is part of a larger git repository. An unreadable directory is yielded again
 // with the error, and the walk continues if its reader does; an error for Dir itself (KindNotFound, KindUsage if it is not a directory,
-// KindPermission), and the end of ctx, is the last pair.
+// whose entry has its mode then, KindPermission), and the end of ctx, is the last pair.
 func (w *Workspace) Walk(ctx context.Context, opts WalkOptions) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		dir := "."
 		if opts.Dir != "" {
 			var err error
-			if dir, err = w.Rel(opts.Dir); err != nil {
+			if w, dir, err = w.within(opts.Dir); err != nil {
 				yield(Entry{Path: opts.Dir}, err)
 				return
 			}
@@ -55,7 +56,11 @@ func (w *Workspace) Walk(ctx context.Context, opts WalkOptions) iter.Seq2[Entry,
 			err = &centurion.Error{Op: opWalk, Kind: centurion.KindUsage, Msg: dir + " is not a directory", Hint: "read it instead"}
 		}
 		if err != nil {
-			yield(Entry{Path: dir}, w.fail(opWalk, dir, err))
+			e := Entry{Path: dir}
+			if fi != nil {
+				e.Mode = fi.Mode()
+			}
+			yield(e, w.fail(opWalk, dir, err))
 			return
 		}
 		var rules ruleSet
@@ -66,9 +71,16 @@ func (w *Workspace) Walk(ctx context.Context, opts WalkOptions) iter.Seq2[Entry,
 				rules = rules.with(w, above)
 			}
 		}
-		wk := walker{w: w, ctx: ctx, opts: opts, yield: yield}
+		none := true
+		wk := walker{w: w, ctx: ctx, opts: opts, yield: func(e Entry, err error) bool {
+			none = none && err == nil && !e.IsDir() && !e.IsFile()
+			return yield(e, err)
+		}}
 		wk.into = wk.dir
-		wk.dir(dir, 1, rules)
+		if wk.dir(dir, 1, rules) && none && opts.Named && !opts.Ignored && dir != "." {
+			wk.opts.Ignored = true
+			wk.dir(dir, 1, ruleSet{})
+		}
 	}
 }
 
@@ -120,7 +132,7 @@ func (wk *walker) dir(dir string, depth int, rules ruleSet) bool {
 
 // read lists a directory by name.
 func (wk *walker) read(dir string) ([]fs.FileInfo, error) {
-	d, err := wk.w.root.Open(dir)
+	d, err := wk.w.For(dir).root.Open(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ type Workspace struct {
 	dir   string // absolute, links resolved
 	given string // absolute, as it was opened
 	id    string // the name for commands, if that is not dir
-	root  *os.Root
+	root  reach  // its files; nothing else here may use dir to get at them, which another process may see them at
 	// project is the original project of a copy, nil for the project itself. It belongs to its opener.
 	project *Workspace
 
@@ -56,7 +56,8 @@ func Open(dir string) (*Workspace, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		hint := "make it first, or name another directory with --dir"
-		if near := nearestIn(os.DirFS(filepath.Dir(given)), filepath.Base(given)); near != "" {
+		host, name := hostFiles(given)
+		if near, _ := host.nearest(name); near != "" {
 			hint = "did you mean " + filepath.Join(filepath.Dir(given), near) + "?"
 		}
 		return nil, &centurion.Error{Op: op, Kind: centurion.KindNotFound,
@@ -79,8 +80,11 @@ func Open(dir string) (*Workspace, error) {
 		root.Close()
 		return nil, openError(op, given, err)
 	}
-	w := &Workspace{dir: real, given: given, root: root, shared: make(chan struct{}, 1), todos: map[string]*TodoFile{}}
-	return w, nil
+	return newWorkspace(real, given, root), nil
+}
+
+func newWorkspace(dir, given string, root reach) *Workspace {
+	return &Workspace{dir: dir, given: given, root: root, shared: make(chan struct{}, 1), todos: map[string]*TodoFile{}}
 }
 
 func openError(op, dir string, err error) error {
@@ -154,6 +158,12 @@ func (w *Workspace) makeDirectory(op string) error {
 	return nil
 }
 
+// within returns the workspace that has a path, and the path there; see [Workspace.For].
+func (w *Workspace) within(given string) (*Workspace, string, error) {
+	name, err := w.Rel(given)
+	return w.For(name), name, err
+}
+
 // Rel turns a relative or absolute path into one relative to the project, cleaned, with slashes, "." for the project itself. Absolute
 // paths may be spelt with or without the links in the project's own path. Errors are KindUsage (empty, or with a NUL) and
 // KindPermission (outside the project). It only checks names: a link that leads outside is refused when it is followed.
@@ -183,37 +193,7 @@ func (w *Workspace) outside(op, name string) error {
 		Hint: "use a path inside " + w.dir}
 }
 
-// FollowLinks resolves the links of the existing part of an absolute path.
-func FollowLinks(name string) string {
-	rest := ""
-	for at := name; ; {
-		if real, err := filepath.EvalSymlinks(at); err == nil {
-			return filepath.Join(real, rest)
-		}
-		parent := filepath.Dir(at)
-		if parent == at {
-			return name
-		}
-		rest = filepath.Join(filepath.Base(at), rest)
-		at = parent
-	}
-}
-
-// Protected reports whether the file tools of an agent must not write to a path: .opencode/ and everything called .git, in any case and
-// through links. A path that [Workspace.Rel] refuses is protected.
-func (w *Workspace) Protected(rel string) bool {
-	p, err := w.Rel(rel)
-	if err != nil || protectedName(p) {
-		return true
-	}
-	followed := FollowLinks(filepath.Join(w.dir, filepath.FromSlash(p)))
-	if _, rel, ok := w.Holds(followed); ok {
-		return protectedName(rel)
-	}
-	real, err := filepath.Rel(w.dir, followed)
-	return err != nil || protectedName(filepath.ToSlash(real))
-}
-
+// protectedName reports whether a path is .opencode/, or below it, or has a part called .git, in any case.
 func protectedName(p string) bool {
 	first, _, _ := strings.Cut(p, "/")
 	if strings.EqualFold(trimDots(first), Directory) {
@@ -252,11 +232,7 @@ func (w *Workspace) real(op, rel string) (string, error) {
 	if _, err := w.root.Stat(rel); err != nil {
 		return "", w.fail(op, rel, err)
 	}
-	target, err := filepath.EvalSymlinks(filepath.Join(w.dir, filepath.FromSlash(rel)))
-	if err != nil {
-		return "", w.fail(op, rel, err)
-	}
-	p, ok := below(w.dir, target)
+	p, ok := below(w.dir, w.follow(filepath.Join(w.dir, filepath.FromSlash(rel))))
 	if !ok {
 		return "", w.outside(op, rel)
 	}
@@ -288,11 +264,11 @@ func (w *Workspace) Copy(dir string) (*Workspace, error) {
 	return c, nil
 }
 
-// CopyIn is [Workspace.Copy] of files that are reached through root only, wherever that is. at is where commands find them, and may be the
-// project's own directory. Close closes root.
+// CopyIn is [Workspace.Copy] of files that are reached through root only, wherever that is. at is where commands find them: its
+// directory is absolute, with links resolved, and may be the project's own. Close closes root.
 func (w *Workspace) CopyIn(root *os.Root, at centurion.Place) *Workspace {
-	c := &Workspace{dir: filepath.Clean(at.Dir), given: at.Dir, id: at.Workspace, root: root, shared: make(chan struct{}, 1), todos: map[string]*TodoFile{}}
-	c.project = w
+	c := newWorkspace(filepath.Clean(at.Dir), at.Dir, root)
+	c.id, c.project = at.Workspace, w
 	return c
 }
 
@@ -309,10 +285,10 @@ func (w *Workspace) For(rel string) *Workspace {
 }
 
 // Holds returns the workspace that contains the file with an absolute, fully resolved name, and its path there: w, or for paths below
-// .opencode/ the original project. ok is false for paths elsewhere.
+// .opencode/, of w or of the project, the original project. ok is false for paths elsewhere.
 func (w *Workspace) Holds(name string) (in *Workspace, rel string, ok bool) {
 	if p, ok := below(w.dir, name); ok {
-		return w, p, true
+		return w.For(p), p, true
 	}
 	if w.project == nil {
 		return nil, "", false
@@ -342,7 +318,7 @@ func (w *Workspace) inside(name string) (rel string, ok bool) {
 	if w.project != nil {
 		bases = append(bases, w.project.dir, w.project.given)
 	}
-	for _, spelt := range []string{name, FollowLinks(filepath.Clean(name))} {
+	for _, spelt := range []string{name, w.follow(filepath.Clean(name))} {
 		for _, base := range bases {
 			if rel, ok = below(base, spelt); ok {
 				return rel, true
