@@ -165,6 +165,8 @@ type Base struct {
 	// LeftOut are untracked files that were too big to copy, biggest first, and LeftOutBytes is their total size.
 	LeftOut      []string `json:"left_out,omitempty"`
 	LeftOutBytes int64    `json:"left_out_bytes,omitempty"`
+	// Workspaces says how the worktrees of writers are made: "overlay", or "checkout: " with the reason.
+	Workspaces string `json:"workspaces,omitempty"`
 }
 
 // Uncommitted describes the person's uncommitted work in the snapshot: " with 3 uncommitted files, without data.bin (2.1 GB untracked;

@@ -149,19 +149,42 @@ func (h *Host) newRunner(cfg *config.Config, home string) (*sandbox.Runner, erro
 
 // RunOnce runs a command of the person's outside of a host, confined like those of agents, but with the network.
 func (p Place) RunOnce(ctx context.Context, cfg *config.Config, c centurion.Command) (res centurion.CommandResult, err error) {
+	c.Network = true
+	err = p.withRunner(cfg, func(r *sandbox.Runner) error {
+		res, err = r.Run(ctx, c)
+		return err
+	})
+	return res, err
+}
+
+// Workspaces says how worktrees are made for missions of a project, by doing it once: see [centurion.Base]. It leaves nothing. The error has
+// centurion.KindNotFound if there is no repository.
+func (p Place) Workspaces(ctx context.Context, cfg *config.Config, ws *workspace.Workspace) (how string, err error) {
+	err = p.withRunner(cfg, func(r *sandbox.Runner) error {
+		repo, err := worktrees(p, ws, r, cfg.Own.Workspaces, false)(ctx)
+		if err == nil {
+			how = repo.Workspaces()
+		}
+		return err
+	})
+	_ = os.Remove(filepath.Join(p.State, "checkouts")) // unless it is in use
+	_ = os.Remove(p.State)
+	return how, err
+}
+
+// withRunner calls do with a runner that confines like a host's, outside of one.
+func (p Place) withRunner(cfg *config.Config, do func(*sandbox.Runner) error) error {
 	dir, err := os.MkdirTemp("", "centurion-")
 	if err != nil {
-		return res, err
+		return err
 	}
 	home, _ := os.UserHomeDir() // without one, nothing below it is hidden
 	how, err := p.confinement(cfg, home, dir)
 	if err != nil {
-		return res, errors.Join(err, os.RemoveAll(dir))
+		return errors.Join(err, os.RemoveAll(dir))
 	}
 	r := &sandbox.Runner{Confine: how}
-	c.Network = true
-	res, err = r.Run(ctx, c)
-	return res, errors.Join(err, r.Close(), os.RemoveAll(dir))
+	return errors.Join(do(r), r.Close(), os.RemoveAll(dir))
 }
 
 // confinement returns how commands are confined, with their temporary directories in dir; nil for not at all.

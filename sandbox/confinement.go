@@ -122,6 +122,8 @@ func (r *Runner) held(c centurion.Command, res centurion.CommandResult) string {
 			"Leave commits and branches to the host, which takes your files as they are"},
 		{[]string{"Network is unreachable", "Could not resolve host", "Temporary failure in name resolution", "EAI_AGAIN", "ENETUNREACH", "no such host", "network is unreachable"},
 			"commands are confined: this one had no network. If it needs it, report that a person has to allow it with a permission rule"},
+		{[]string{"Invalid cross-device link", "invalid cross-device link", "EXDEV"}, "this workspace lies over shared files, where a program cannot rename a directory that was there before; " +
+			"`mv` can: mv a b && git add -A"},
 	} {
 		if c.Network && one.signs[0] == "Network is unreachable" {
 			continue

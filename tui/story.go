@@ -107,9 +107,10 @@ func (s *story) mission(e centurion.Event, p view.Fact) []fact {
 	return nil
 }
 
-// baseText describes the base of a mission's work: "HEAD 1a2b3c4 with 3 uncommitted files".
+// baseText describes the base of a mission's work: "HEAD 1a2b3c4 with 3 uncommitted files; worktrees: overlay".
 func baseText(b centurion.Base) string {
-	return text.Clean(text.If(b.Head == "", "no commit yet", fmt.Sprintf("HEAD %.7s", b.Head)) + b.Uncommitted())
+	return text.Clean(text.If(b.Head == "", "no commit yet", fmt.Sprintf("HEAD %.7s", b.Head)) + b.Uncommitted() +
+		text.If(b.Workspaces != "", "; worktrees: "+b.Workspaces, ""))
 }
 
 // confined says how a mission's commands are confined.

@@ -273,7 +273,9 @@ func (w *Workspace) CopyIn(root *os.Root, at centurion.Place) *Workspace {
 }
 
 // Place is where commands find the files.
-func (w *Workspace) Place() centurion.Place { return centurion.Place{Dir: w.dir, Workspace: cmp.Or(w.id, w.dir)} }
+func (w *Workspace) Place() centurion.Place {
+	return centurion.Place{Dir: w.dir, Workspace: cmp.Or(w.id, w.dir)}
+}
 
 // For returns the workspace that contains rel, a result of [Workspace.Rel]: w itself, or for paths below .opencode/ in a copy, the
 // original project.

@@ -42,12 +42,24 @@ func notLayered(why string) error {
 	return &centurion.Error{Op: "mount layers", Kind: centurion.KindNotFound, Msg: why}
 }
 
-// Workspaces says how checkouts are made, and why not with layers.
-func (cs *checkouts) Workspaces() (kind string, why error) {
+// Workspaces says how checkouts are made: [WorkspacesOverlay], or [WorkspacesCheckout] and why not with layers.
+func (cs *checkouts) Workspaces() string {
 	if _, err := cs.mounter(); err != nil {
-		return WorkspacesCheckout, err
+		return WorkspacesCheckout + ": " + strings.TrimPrefix(err.Error(), "mount layers: ")
 	}
-	return WorkspacesOverlay, nil
+	return WorkspacesOverlay
+}
+
+// Prepare makes the layers for checkouts of a commit in advance, where checkouts are made of layers.
+func (cs *checkouts) Prepare(ctx context.Context, commit string) error {
+	if _, err := cs.mounter(); err != nil {
+		return nil
+	}
+	tree, err := cs.tree(ctx, commit)
+	if err == nil {
+		_, err = cs.layers.stackOf(ctx, tree)
+	}
+	return err
 }
 
 // takeLayered makes a checkout of layers. The error has [centurion.KindNotFound] if this commit can have none.

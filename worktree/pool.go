@@ -150,6 +150,10 @@ func (cs *checkouts) pooled(ctx context.Context, s *seat, w Want) (*Checkout, er
 
 // fresh makes a new checkout.
 func (cs *checkouts) fresh(ctx context.Context, w Want) (*Checkout, error) {
+	if cs.making.Acquire(ctx, 1) != nil {
+		return nil, context.Cause(ctx)
+	}
+	defer cs.making.Release(1)
 	s, err := cs.newName()
 	if err != nil {
 		return nil, err

@@ -4,9 +4,12 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+
+	"golang.org/x/sync/semaphore"
 
 	"centurion"
 )
@@ -51,6 +54,7 @@ type checkouts struct {
 	pool   pool
 	setups setups
 	layers layers
+	making *semaphore.Weighted // checkouts of all files at once: more would only share the disk
 }
 
 // userSide is the user's branch, index and files, which only a merge and its undo change.
@@ -100,7 +104,7 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 func newRepo(r *repository) *Repo {
 	all := &objects{repository: r}
 	seen := &snapshots{all}
-	places := &checkouts{snapshots: seen}
+	places := &checkouts{snapshots: seen, making: semaphore.NewWeighted(int64(max(2, runtime.NumCPU())))}
 	places.layers = layers{repo: places, settingUp: make(chan struct{}, 1)}
 	return &Repo{all, &reverts{all}, seen, places, &userSide{objects: all}}
 }

@@ -44,7 +44,9 @@ func examine(ctx context.Context, c *cli, f *readFlags) error {
 	out, _ := c.out.(*os.File)
 	found := doctor.Run(ctx, doctor.Options{Dir: f.dir, Env: c.getenv, Out: out, InForce: (&sandbox.Runner{}).Describe(),
 		Confinement: func() (centurion.Confinement, error) { return c.confinement(f.dir) },
-		Notify:      notify.NewDesktop().Available, Missions: func(ctx context.Context) []doctor.Finding { return missionFindings(ctx, c, f.dir) }})
+		Notify:      notify.NewDesktop().Available, Missions: func(ctx context.Context) []doctor.Finding {
+			return append(workspaceFindings(ctx, c, f.dir), missionFindings(ctx, c, f.dir)...)
+		}})
 	if doctor.Worst(found) == doctor.Fail {
 		c.code = exitFailed
 	}
@@ -63,6 +65,24 @@ func (c *cli) confinement(dir string) (centurion.Confinement, error) {
 		way, why = sandbox.Best()
 	}
 	return (&sandbox.Runner{Confine: &sandbox.Confinement{Way: way}}).Confinement(), why
+}
+
+// workspaceFindings says how worktrees are made here.
+func workspaceFindings(ctx context.Context, c *cli, dir string) []doctor.Finding {
+	p, ws, err := c.locate(dir)
+	if err != nil {
+		return nil // bad directories are findings of their own
+	}
+	defer ws.Close()
+	cfg, err := config.Load(config.Options{Dir: dir, Env: c.getenv})
+	if err != nil {
+		return nil // likewise
+	}
+	how, err := p.Workspaces(ctx, cfg, ws)
+	if err != nil {
+		return nil // likewise
+	}
+	return []doctor.Finding{{Name: "workspaces", Status: doctor.OK, Detail: "worktrees: " + how}}
 }
 
 // missionFindings checks the project's state and its host.

@@ -154,6 +154,12 @@ func (m *Checkouts) Open(ctx context.Context, rec centurion.Mission, beside *gua
 		}
 		return nil
 	})
+	beside.Go("prepare workspaces", func() error {
+		if base, err := m.Base(ctx); err == nil {
+			_ = repo.Prepare(ctx, base.Commit) // the first workspace meets the same error
+		}
+		return nil
+	})
 	return nil
 }
 
@@ -165,6 +171,7 @@ func (m *Checkouts) found(ctx context.Context, rec centurion.Mission) error {
 		if err != nil {
 			return err
 		}
+		base.Workspaces = g.Repo.Workspaces()
 		rec.Base = &base
 		failpoint.Hit(failpoint.SnapshotTaken)
 	}
