@@ -440,7 +440,9 @@ func (c *Checkout) ignores(ctx context.Context, s *stack, gone, paths []string) 
 }
 
 // zeroEnded is a list of paths for git's --stdin -z.
-func zeroEnded(paths []string) io.Reader { return strings.NewReader(strings.Join(paths, "\x00") + "\x00") }
+func zeroEnded(paths []string) io.Reader {
+	return strings.NewReader(strings.Join(paths, "\x00") + "\x00")
+}
 
 // goneFrom lists the files of a stack's tree that are not in the checkout.
 func (c *Checkout) goneFrom(ctx context.Context, s *stack, u upper) ([]string, error) {

@@ -61,7 +61,7 @@ type Workplace struct {
 	turn     chan struct{}
 	checkout *worktree.Checkout
 	ws       *workspace.Workspace
-	at       string // where ws reaches its files
+	at       string          // where ws reaches its files
 	laid     []string        // files of earlier unmerged work, laid into the new checkout
 	marked   []string        // those in conflict with later merges
 	asked    map[string]bool // written files already checked against git's ignore rules
