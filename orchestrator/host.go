@@ -210,7 +210,7 @@ func (h *Host) controlled(id string) *control.Mission {
 	if m == nil {
 		return nil
 	}
-	return &control.Mission{State: m.st, Sessions: m.sessions, Tasks: m.tasks, Slots: m.slots, Drop: m.drop, Stopped: m.stopped}
+	return &control.Mission{State: m.st, Sessions: m.sessions, Tasks: m.tasks, Slots: m.slots, Expand: m.iso.Expand, Drop: m.drop, Stopped: m.stopped}
 }
 
 // audit examines every task at work. Gap is the delay of this poll beyond its interval.

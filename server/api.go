@@ -52,6 +52,8 @@ type API interface {
 	LastSeq(ctx context.Context) (int64, error)
 	// Pause stops a mission so that it can be resumed, and returns when it has stopped.
 	Pause(ctx context.Context, id, reason string) error
+	// Expand gives a task, or the agent of a mission, a checkout with all files where it is said to work; see control.Desk.Expand.
+	Expand(ctx context.Context, id, reason string) error
 	// Tidy drops, archives and removes data of ended missions.
 	Tidy(ctx context.Context, o retention.TidyOptions) (retention.TidyReport, error)
 	// Compact requests a compaction of a session before its next request, and returns at once.

@@ -125,6 +125,11 @@ func (c *Client) Pause(ctx context.Context, id, reason string) error {
 	return c.post(ctx, "/pause", cancelBody{id, reason})
 }
 
+// Expand gives a task a checkout with all files.
+func (c *Client) Expand(ctx context.Context, id, reason string) error {
+	return c.post(ctx, "/expand", cancelBody{id, reason})
+}
+
 // Compact requests a compaction of a session.
 func (c *Client) Compact(ctx context.Context, session string) error {
 	return c.post(ctx, "/sessions/"+url.PathEscape(session)+"/compact", struct{}{})

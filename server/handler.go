@@ -106,7 +106,7 @@ func (h handler) posts() map[string]http.HandlerFunc {
 		}),
 	}
 	for path, end := range map[string]func(ctx context.Context, id, reason string) error{
-		"/cancel": h.api.Cancel, "/pause": h.api.Pause, "/abort": h.api.Abort, "/stop": h.api.Stop} {
+		"/cancel": h.api.Cancel, "/pause": h.api.Pause, "/abort": h.api.Abort, "/stop": h.api.Stop, "/expand": h.api.Expand} {
 		posts[path] = post(func(ctx context.Context, _ request, b cancelBody) (any, error) { return done(end(ctx, b.ID, b.Reason)) })
 	}
 	return posts

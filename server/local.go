@@ -296,6 +296,14 @@ func (l *Local) Pause(ctx context.Context, id, reason string) error {
 	return l.Host.Control.Pause(ctx, m.ID, reason)
 }
 
+// Expand gives a task a checkout with all files.
+func (l *Local) Expand(ctx context.Context, id, reason string) error {
+	if l.Host == nil {
+		return notRunning("path")
+	}
+	return l.Host.Control.Expand(ctx, id, reason)
+}
+
 // Compact requests a compaction of a session.
 func (l *Local) Compact(ctx context.Context, session string) error {
 	_, err := with(ctx, l.Host != nil, "compact session", l.Store.ResolveSession, session, func(id string) (any, error) { return nil, l.Host.Mail.Compact(ctx, id) })

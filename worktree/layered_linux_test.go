@@ -193,6 +193,52 @@ func TestLayeredMove(t *testing.T) {
 	}
 }
 
+// A checkout of layers becomes one with all files, and its work goes on there.
+func TestExpand(t *testing.T) {
+	x := layeredRig(t, map[string]string{"a.txt": "a\n", "d/b.txt": "b\n", "d/c.txt": "c\n", "e/f.txt": "f\n", "package-lock.json": "1\n", ".gitignore": "*.log\nnode_modules/\n"})
+	put(t, filepath.Join(x.top, ".opencode", "todo.md"), "# plan\n")
+	c, err := x.Take(t.Context(), Want{Branch: "centurion/m/t1", Commit: x.head(), Setup: []string{"mkdir node_modules && echo dep > node_modules/dep"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.sh(c, "echo 1 >> a.txt")
+	first := commit(t, c)
+	x.sh(c, "rm d/b.txt; rm -r e && mkdir e && echo new > e/g.txt; echo l > x.log; ln -s nowhere link; mkdir empty; echo u > u.txt")
+	before, err := c.Uncommitted(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := c.Where()
+	if err := c.Expand(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c.Where() != at || c.Layered() {
+		t.Errorf("it is at %v, was at %v, of layers: %v", c.Where(), at, c.Layered())
+	}
+	if got := gitIn(t, at.Dir, "status", "--short"); got != "D d/b.txt\n D e/f.txt\n?? e/g.txt\n?? link\n?? u.txt" {
+		t.Errorf("git status: %q", got)
+	}
+	for name, want := range map[string]string{"a.txt": "a\n1\n", "d/c.txt": "c\n", "e/g.txt": "new\n", "x.log": "l\n", "node_modules/dep": "dep\n", ".opencode/todo.md": "# plan\n"} {
+		if got := get(t, filepath.Join(at.Dir, name)); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	after, err := c.Uncommitted(t.Context())
+	slices.Sort(before)
+	slices.Sort(after)
+	if err != nil || !slices.Equal(before, after) || len(before) != 5 {
+		t.Errorf("uncommitted %v, %v; before %v", after, err, before)
+	}
+	done := commit(t, c)
+	if got := x.person("show", "--name-status", "--format=", done.ID); done.Parent != first.Parent || got != "M\ta.txt\nD\td/b.txt\nR100\te/f.txt\te/g.txt\nA\tlink\nA\tu.txt" && !strings.Contains(got, "D\te/f.txt") {
+		t.Errorf("the commit has %q", got)
+	}
+	if again, err := x.Reopen(t.Context(), at); err == nil {
+		t.Errorf("reopened while in use: %v", again)
+	}
+	release(t, c, "")
+}
+
 // A setup runs once for all workspaces, and again only when a lock file changes; what it leaves is nobody's work.
 func TestSetupLayer(t *testing.T) {
 	x := layeredRig(t, map[string]string{"a.txt": "a\n", "package-lock.json": "1\n", ".gitignore": "node_modules/\n"})

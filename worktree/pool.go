@@ -201,18 +201,25 @@ func (cs *checkouts) newName() (*seat, error) {
 // add makes the worktree, without files. Git does not lock its list of worktrees, so we do. The list may contain one whose directory
 // and record a person has deleted: -f replaces it.
 func (c *Checkout) add(ctx context.Context, commit string) error {
+	gitDir, err := c.addWorktree(ctx, commit)
+	if err != nil {
+		return err
+	}
+	c.rec = record{GitDir: gitDir}
+	return c.save()
+}
+
+func (c *Checkout) addWorktree(ctx context.Context, commit string) (gitDir string, err error) {
 	r := c.repo
 	r.admin.Lock()
 	defer r.admin.Unlock()
 	if _, err := r.git(ctx, call{Args: []string{"worktree", "add", "-q", "-f", "--no-checkout", "--detach", c.dir, commit}}); err != nil {
-		return err
+		return "", err
 	}
-	gitDir, err := linkTarget(c.dir)
-	if err != nil {
-		return failed("make a checkout", "git made no link in "+c.dir, err)
+	if gitDir, err = linkTarget(c.dir); err != nil {
+		return "", failed("make a checkout", "git made no link in "+c.dir, err)
 	}
-	c.rec = record{GitDir: gitDir}
-	return c.save()
+	return gitDir, nil
 }
 
 // linkTarget reads the git directory named by the file .git in dir.

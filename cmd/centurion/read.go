@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -203,6 +204,12 @@ func pathCommand(c *cli) *cobra.Command {
 			at, err := lookup.Checkout(ctx, v.API, id)
 			if err != nil {
 				return err
+			}
+			if _, err := os.Stat(at.Dir); err != nil && at.Branch != "" && at.Dir != "" {
+				c.note("it works in an overlay; it moves to this directory when its present call has ended")
+				if err := v.API.Expand(ctx, id, ""); err != nil {
+					return err
+				}
 			}
 			return c.printResult(v.format, at, at.Dir)
 		}))

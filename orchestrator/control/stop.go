@@ -24,6 +24,7 @@ type Mission struct {
 	Sessions *agent.Sessions
 	Tasks    *task.Tasks
 	Slots    *slots.Pool
+	Expand   func(ctx context.Context, task string) error // see [Desk.Expand]; "" for the mission's own agent
 	Drop     context.CancelCauseFunc // ends everything that belongs to it
 	Stopped  <-chan struct{}         // closed when it has stopped and that is recorded
 }
@@ -51,6 +52,20 @@ func (d *Desk) find(ctx context.Context, id string) (mail.Receiver, *Mission, er
 		return to, nil, err
 	}
 	return to, d.Running(to.Mission), nil
+}
+
+// Expand gives a task, or the agent of a mission, a checkout with all files at the place that is recorded, if it has none: it waits for the
+// calls that are under way, and ends what runs in the background. The error has centurion.KindConflict if the mission does not run.
+func (d *Desk) Expand(ctx context.Context, id, _ string) error {
+	to, m, err := d.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	if m == nil {
+		return &centurion.Error{Op: "expand", Kind: centurion.KindConflict, Msg: to.Mission + " does not run, and its checkouts are overlays",
+			Hint: "see what it has changed with: centurion diff " + id + "; or continue it with: centurion resume " + to.Mission}
+	}
+	return m.Expand(ctx, to.Task)
 }
 
 // wait waits for an end.

@@ -7,6 +7,9 @@ import (
 	"maps"
 	"os"
 	"strings"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
 
 	"centurion"
 	"centurion/failpoint"
@@ -37,7 +40,9 @@ func (w *Workplace) TakeUp(ctx context.Context, lay bool) (s Footing, err error)
 		return s, err
 	}
 	if s.Kept != "" && lay {
-		if _, err := w.Write(ctx); err != nil && ctx.Err() != nil {
+		if _, leave, err := w.Write(ctx); err == nil {
+			leave()
+		} else if ctx.Err() != nil {
 			return s, err
 		} // any other error is notified, and the session sees it at its first write
 	}
@@ -57,6 +62,8 @@ type Workplace struct {
 	m    *Checkouts
 	task string // the owner of the checkout; "" for the Commander
 
+	uses *semaphore.Weighted // has one unit for each call that uses ws; never waited for with turn held
+
 	// turn is held while the checkout is made or released, and protects the fields below.
 	turn     chan struct{}
 	checkout *worktree.Checkout
@@ -73,11 +80,14 @@ func (m *Checkouts) PlaceOf(session, task string) *Workplace {
 	defer m.mu.Unlock()
 	w := m.places[session]
 	if w == nil || w.task != task { // a resumed session has a new task
-		w = &Workplace{m: m, task: task, turn: make(chan struct{}, 1)}
+		w = &Workplace{m: m, task: task, turn: make(chan struct{}, 1), uses: semaphore.NewWeighted(manyUses)}
 		m.places[session] = w
 	}
 	return w
 }
+
+// manyUses is more than the calls that a session makes at once.
+const manyUses = 1 << 20
 
 func (w *Workplace) lock(ctx context.Context) error {
 	select {
@@ -184,56 +194,112 @@ func (w *Workplace) Record(ctx context.Context, at *centurion.Checkout) error {
 
 // Read returns the files for a read-only call. Until leave is called, only the session's own writes change them.
 func (w *Workplace) Read(ctx context.Context) (ws *workspace.Workspace, leave func(), err error) {
-	if err := w.lock(ctx); err != nil {
-		return nil, nil, err
-	}
-	own, err := w.own(ctx)
-	w.unlock()
+	own, leave, err := w.use(ctx, false)
 	if own != nil || err != nil {
-		return own, func() {}, err
+		return own, leave, err
 	}
 	return w.m.enterView(ctx)
 }
 
-// Write returns the session's own files. The first call makes the checkout at the tip of the mission's branch, and records it before
+// Write returns the session's own files, until leave is called. The first call makes the checkout at the tip of the mission's branch, and records it before
 // anything can be written there.
-func (w *Workplace) Write(ctx context.Context) (*workspace.Workspace, error) {
+func (w *Workplace) Write(ctx context.Context) (ws *workspace.Workspace, leave func(), err error) {
+	return w.use(ctx, true)
+}
+
+// use returns the session's own files for a call; nil if it has none, unless it shall write.
+func (w *Workplace) use(ctx context.Context, write bool) (own *workspace.Workspace, leave func(), err error) {
+	if w.uses.Acquire(ctx, 1) != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	leave = sync.OnceFunc(func() { w.uses.Release(1) })
+	defer func() {
+		if own == nil || err != nil {
+			leave()
+		}
+	}()
 	if err := w.lock(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer w.unlock()
-	if own, err := w.own(ctx); own != nil || err != nil {
-		return own, err
+	if w.ws == nil && write {
+		if err := w.begin(ctx); err != nil {
+			return nil, nil, err
+		}
 	}
+	own, err = w.own(ctx)
+	return own, leave, err
+}
+
+// Expand gives the session a checkout with all files, at the place that is recorded. It waits for the calls that are under way, and those that
+// come meanwhile wait for it.
+func (w *Workplace) Expand(ctx context.Context) error {
+	if w.uses.Acquire(ctx, manyUses) != nil {
+		return context.Cause(ctx)
+	}
+	defer w.uses.Release(manyUses)
+	if err := w.lock(ctx); err != nil {
+		return err
+	}
+	defer w.unlock()
+	if w.checkout == nil || !w.checkout.Layered() {
+		return nil
+	}
+	if err := w.checkout.Expand(ctx); err != nil {
+		return err
+	}
+	return errors.Join(w.ws.Close(), w.enter(ctx, w.checkout))
+}
+
+// Expand gives a task a checkout with all files, or the mission's own agent for "".
+func (m *Checkouts) Expand(ctx context.Context, task string) error {
+	m.mu.Lock()
+	var found []*Workplace
+	for _, w := range m.places {
+		if w.task == task {
+			found = append(found, w)
+		}
+	}
+	m.mu.Unlock()
+	for _, w := range found {
+		if err := w.Expand(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin makes the session's checkout. turn is held.
+func (w *Workplace) begin(ctx context.Context) error {
 	tip, err := w.m.Tip(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	branch, kept, err := w.freeBranch(ctx, tip)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := w.m.MayPrepare(ctx); err != nil {
-		return nil, errors.Join(err, w.m.TellNoCheckout(ctx, err))
+		return errors.Join(err, w.m.TellNoCheckout(ctx, err))
 	}
 	checkout, err := w.m.Ground.Repo.Take(ctx, worktree.Want{Branch: branch, Commit: tip, Setup: w.m.Ground.Setup})
 	if err != nil {
-		return nil, errors.Join(err, w.m.TellNoCheckout(ctx, err))
+		return errors.Join(err, w.m.TellNoCheckout(ctx, err))
 	}
 	w.m.hasCheckout()
 	failpoint.Hit(failpoint.CheckoutTaken)
 	at := checkout.Where()
 	if err := w.Record(ctx, &at); err != nil {
 		_, rerr := checkout.Release(context.WithoutCancel(ctx), tip)
-		return nil, errors.Join(err, rerr)
+		return errors.Join(err, rerr)
 	}
 	if err := w.carry(ctx, checkout, kept, tip); err != nil {
-		return nil, errors.Join(err, w.leave(context.WithoutCancel(ctx), checkout, tip))
+		return errors.Join(err, w.leave(context.WithoutCancel(ctx), checkout, tip))
 	}
 	if err := w.enter(ctx, checkout); err != nil {
-		return nil, errors.Join(err, w.leave(context.WithoutCancel(ctx), checkout, tip))
+		return errors.Join(err, w.leave(context.WithoutCancel(ctx), checkout, tip))
 	}
-	return w.ws, nil
+	return nil
 }
 
 // OutsideSubmodules refuses writes to files of a submodule, whose changes cannot be merged.

@@ -124,13 +124,13 @@ func (f fenced) enter(ctx context.Context, call *tools.Call) (in context.Context
 		in, done, err = f.Sessions.Write(ctx)
 		return in, call, done, err
 	}
-	ws, err := f.c.Where.Write(ctx)
+	ws, done, err := f.c.Where.Write(ctx)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	own := *call
 	own.Workspace = ws
-	return ctx, &own, func() {}, nil
+	return ctx, &own, done, nil
 }
 
 // writes lists the project's files that a call is going to replace; none for a call that may write any file.
