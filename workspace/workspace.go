@@ -28,9 +28,10 @@ const Directory = ".opencode"
 type Workspace struct {
 	dir   string // absolute, links resolved
 	given string // absolute, as it was opened
-	root  reach  // its files; nothing else here may use dir to get at them, which another process may see them at
+	root  reach  // its files; dir is no way to them
 	// project is the original project of a copy, nil for the project itself. It belongs to its opener.
-	project *Workspace
+	project   *Workspace
+	elsewhere bool // from CopyIn
 
 	shared chan struct{} // has a buffer of one; full while a shared text is changed in this process
 
@@ -266,9 +267,13 @@ func (w *Workspace) Copy(dir string) (*Workspace, error) {
 // resolved, that they have for commands and models, and may be the project's own directory. Close closes root.
 func (w *Workspace) CopyIn(root *os.Root, dir string) *Workspace {
 	c := newWorkspace(filepath.Clean(dir), dir, root)
-	c.project = w
+	c.project, c.elsewhere = w, true
 	return c
 }
+
+// Elsewhere reports whether the host has other files, or none, at the paths that the workspace's files have for commands: see
+// [Workspace.CopyIn].
+func (w *Workspace) Elsewhere() bool { return w.elsewhere }
 
 // For returns the workspace that contains rel, a result of [Workspace.Rel]: w itself, or for paths below .opencode/ in a copy, the
 // original project.
