@@ -1,6 +1,7 @@
-// Package workspace is the project directory: confined file access through an os.Root, the walk that honours .gitignore, and the plan
-// in .opencode/todo.md, with one function to edit and one to watch it. It owns no git command, no permission rule and no meaning of the
-// plan (package todo does), and stores nothing outside the project.
+// Package workspace is the project directory, or a checkout of it that may be mounted elsewhere: confined file access through an
+// os.Root, where links lead, the walk that honours .gitignore, and the plan in .opencode/todo.md, with one function to edit and one to
+// watch it. It owns no git command, no permission rule and no meaning of the plan (package todo does), and stores nothing outside the
+// project.
 package workspace
 
 import (
