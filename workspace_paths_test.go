@@ -23,7 +23,7 @@ var byPath = map[string][]string{
 
 // pathsOutside are the places that may, since their paths are in no workspace: "file: call", with the reason.
 var pathsOutside = map[string]string{
-	"tools/bash.go: worktree.Runs": "looks at the git directory of the project",
+	"tools/bash.go: worktree.Runs": "the repository of a project or of a copy that the host has at its path; ScriptPlace does not ask it about others",
 }
 
 // Issue "Fifty workspaces" 3 and 9: the files of a workspace may be in another mount namespace, on a host whose same path has other

@@ -128,7 +128,11 @@ func mayRun(ctx context.Context, c *Call, op string, in scriptInput) (place, err
 
 // ScriptPlace is where a script of ws runs: in workdir, relative to ws. Its analysis follows links, and looks what git would run.
 func ScriptPlace(ws *workspace.Workspace, workdir string) permission.Place {
-	return permission.Place{Dir: ws.Dir(), Workdir: workdir, Home: homeDir(), Follow: ws.Follow, GitRuns: worktree.Runs}
+	p := permission.Place{Dir: ws.Dir(), Workdir: workdir, Home: homeDir(), Follow: ws.Follow, GitRuns: worktree.Runs}
+	if ws.Elsewhere() { // its git directory is the workspace's own, made by us, and what it runs is confined
+		p.GitRuns = func(string) string { return "" }
+	}
+	return p
 }
 
 // commandText is the output of a command, followed by its end unless it simply succeeded.

@@ -124,7 +124,7 @@ func TestScriptsInAnotherRoot(t *testing.T) {
 	b.refused("bash", args{"command": "ls", "workdir": "nowhere"}, centurion.KindNotFound, "nowhere does not exist")
 	b.refused("bash", args{"command": "ls", "workdir": "a.txt"}, centurion.KindUsage, "not a directory")
 	b.refused("bash", args{"command": "ls", "workdir": "key"}, centurion.KindPermission, "outside")
-	for script, reads := range map[string]bool{"cat a.txt rel abs/new.txt": true, "cat sub/*": true, "cat key": false, "cat k*": false, "grep -R x .": false, "grep -r x .": true, "cat abs/../key": false} {
+	for script, reads := range map[string]bool{"cat a.txt rel abs/new.txt": true, "cat sub/*": true, "cat key": false, "cat k*": false, "grep -R x .": false, "grep -r x .": true, "cat abs/../key": false, "git status": true} {
 		s := ScriptPlace(b.Workspace, "").Parse(script)
 		if s.ReadOnly != reads {
 			t.Errorf("%s: only reads %v, %s", script, s.ReadOnly, s.Why)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -91,7 +92,7 @@ func TestLinksAreBounded(t *testing.T) {
 	_, c, files := elsewhere(t)
 	link(t, "a.txt", filepath.Join(files, "l1"))
 	for i := 2; i <= 41; i++ {
-		link(t, "l"+itoa(i-1), filepath.Join(files, "l"+itoa(i)))
+		link(t, fmt.Sprint("l", i-1), filepath.Join(files, fmt.Sprint("l", i)))
 	}
 	if s, _ := c.Find("l40"); s.Rel != "a.txt" {
 		t.Errorf("40 links lead to %s", s.Rel)
@@ -103,8 +104,6 @@ func TestLinksAreBounded(t *testing.T) {
 		t.Errorf("41 links of a script lead to %v", got)
 	}
 }
-
-func itoa(i int) string { return fmt.Sprint(i) }
 
 // Issue "Fifty workspaces" 3 and 9: every operation goes through the root, and those on .opencode/ to the project.
 func TestFilesInAnotherRoot(t *testing.T) {
@@ -171,14 +170,34 @@ func TestFilesInAnotherRoot(t *testing.T) {
 	}
 }
 
+// Whether a workspace lies in a larger repository is said by its own files, too.
+func TestIgnoredInAnotherRoot(t *testing.T) {
+	project, c, files := elsewhere(t)
+	above := filepath.Dir(project.Dir())
+	put(t, filepath.Join(above, ".git", "HEAD"), "")
+	put(t, filepath.Join(above, ".gitignore"), "c.txt\n")
+	put(t, filepath.Join(project.Dir(), ".git", "info", "exclude"), "b.txt\n")
+	for _, want := range []string{"a.txt", "a.txt sub/deep/c.txt"} { // git info/exclude is the project's
+		got := slices.DeleteFunc(strings.Fields(walk(t, c, workspace.WalkOptions{})), func(s string) bool { return !strings.HasSuffix(s, ".txt") })
+		if strings.Join(got, " ") != want {
+			t.Errorf("walked %v, want %s", got, want)
+		}
+		put(t, filepath.Join(files, ".git", "HEAD"), "")
+	}
+}
+
 // S1, S2: what a script of such a workspace reads is what its own links lead to, also behind patterns, in directories, and behind a
 // link and a "..".
 func TestFollowInAnotherRoot(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no such names there")
+	}
 	project, c, files := elsewhere(t)
 	key := filepath.ToSlash(filepath.Join(filepath.Dir(files), "key"))
 	link(t, filepath.Join("..", "..", "key"), filepath.Join(project.Dir(), "sub", "only-host"))
 	link(t, key, filepath.Join(files, "sub", "deep", "out"))
 	put(t, filepath.Join(files, `a*b`), "")
+	put(t, filepath.Join(files, `a\*b`), "")
 	put(t, filepath.Join(files, `ab`), "")
 	short := filepath.Join(t.TempDir(), "short")
 	link(t, project.Dir(), short)
@@ -190,7 +209,7 @@ func TestFollowInAnotherRoot(t *testing.T) {
 		{"rel", false, false, "sub/b.txt"}, {"abs/c.txt", false, false, "sub/deep/c.txt"}, {"gone.txt", false, false, ""}, {"key", false, false, key}, {"round", false, false, ""},
 		{"sub/dir/../b.txt", false, false, "sub/b.txt"}, {"abs/../b.txt", false, false, "sub/b.txt"}, {"abs/../../key", false, false, key}, {"notes/context.md", false, false, ".opencode/context.md"},
 		{"g*.txt", true, false, ""}, {"k*", true, false, key}, {"*/only-*", true, false, ""}, {"s?b/d*/c*", true, false, "sub/deep/c.txt"}, {"abs/../*.txt", true, false, "sub/b.txt"},
-		{`a\*b`, true, false, "a*b"}, {`[s]ub/b.txt`, true, false, "sub/b.txt"}, {"sub", false, true, "sub sub/deep " + key}, {"abs", false, true, "sub/deep " + key}, {short + "/rel", false, false, "sub/b.txt"},
+		{`a\*b`, true, false, `a*b a\*b`}, {`[s]ub/b.txt`, true, false, "sub/b.txt"}, {"sub", false, true, "sub sub/deep " + key}, {"abs", false, true, "sub/deep " + key}, {short + "/rel", false, false, "sub/b.txt"},
 		{key, false, false, key}, {"/", false, true, "/"},
 	} {
 		name := tt.name

@@ -1,6 +1,7 @@
-// Package workspace is the project directory: confined file access through an os.Root, the walk that honours .gitignore, and the plan
-// in .opencode/todo.md, with one function to edit and one to watch it. It owns no git command, no permission rule and no meaning of the
-// plan (package todo does), and stores nothing outside the project.
+// Package workspace is the project directory, or a checkout of it that may be mounted elsewhere: confined file access through an
+// os.Root, where links lead, the walk that honours .gitignore, and the plan in .opencode/todo.md, with one function to edit and one to
+// watch it. It owns no git command, no permission rule and no meaning of the plan (package todo does), and stores nothing outside the
+// project.
 package workspace
 
 import (
@@ -30,9 +31,10 @@ type Workspace struct {
 	dir   string // absolute, links resolved
 	given string // absolute, as it was opened
 	id    string // the name for commands, if that is not dir
-	root  reach  // its files; nothing else here may use dir to get at them, which another process may see them at
+	root  reach  // its files; dir is no way to them
 	// project is the original project of a copy, nil for the project itself. It belongs to its opener.
-	project *Workspace
+	project   *Workspace
+	elsewhere bool // from CopyIn
 
 	shared chan struct{} // has a buffer of one; full while a shared text is changed in this process
 
@@ -268,7 +270,7 @@ func (w *Workspace) Copy(dir string) (*Workspace, error) {
 // directory is absolute, with links resolved, and may be the project's own. Close closes root.
 func (w *Workspace) CopyIn(root *os.Root, at centurion.Place) *Workspace {
 	c := newWorkspace(filepath.Clean(at.Dir), at.Dir, root)
-	c.id, c.project = at.Workspace, w
+	c.id, c.project, c.elsewhere = at.Workspace, w, true
 	return c
 }
 
@@ -276,6 +278,10 @@ func (w *Workspace) CopyIn(root *os.Root, at centurion.Place) *Workspace {
 func (w *Workspace) Place() centurion.Place {
 	return centurion.Place{Dir: w.dir, Workspace: cmp.Or(w.id, w.dir)}
 }
+
+// Elsewhere reports whether the host has other files, or none, at the paths that the workspace's files have for commands: see
+// [Workspace.CopyIn].
+func (w *Workspace) Elsewhere() bool { return w.elsewhere }
 
 // For returns the workspace that contains rel, a result of [Workspace.Rel]: w itself, or for paths below .opencode/ in a copy, the
 // original project.
