@@ -30,6 +30,27 @@ type shell struct {
 
 	online map[string]bool // of those that ran, whether they had the network
 	named  map[string]bool // whether they had connections by name
+
+	released []string // directories in which everything was ended
+}
+
+func (s *shell) Release(dir string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.released = append(s.released, dir)
+	return nil
+}
+
+// releases counts how often everything in a directory was ended.
+func (s *shell) releases(dir string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.released {
+		if d == dir {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *shell) Run(ctx context.Context, c centurion.Command) (centurion.CommandResult, error) {
