@@ -110,8 +110,8 @@ func (c *Confinement) policy(workspace, aside, cache string) confine.Policy {
 
 // held says what confinement seems to have kept a command from, by its output; "" if nothing. A command that hides its errors is not
 // advised.
-func (r *Runner) held(c centurion.Command, res centurion.CommandResult) string {
-	if r.Confine == nil || res.ExitCode == 0 {
+func (r *Runner) held(c centurion.Command, code int, output string) string {
+	if r.Confine == nil || code == 0 {
 		return ""
 	}
 	for _, one := range []struct {
@@ -126,7 +126,7 @@ func (r *Runner) held(c centurion.Command, res centurion.CommandResult) string {
 		if c.Network && one.signs[0] == "Network is unreachable" {
 			continue
 		}
-		if slices.ContainsFunc(one.signs, func(sign string) bool { return strings.Contains(res.Output, sign) }) {
+		if slices.ContainsFunc(one.signs, func(sign string) bool { return strings.Contains(output, sign) }) {
 			return one.advice
 		}
 	}

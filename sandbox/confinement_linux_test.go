@@ -1,7 +1,9 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -362,6 +364,26 @@ func TestLimits(t *testing.T) {
 	res := s.run(t, centurion.Command{Script: "grep 'Max processes' /proc/self/limits | tr -s ' '; cat /proc/sys/kernel/pid_max"})
 	if person, numbers, _ := strings.Cut(res.Output, "\n"); person != "Max processes 32 32 processes " || newKernel(t) && numbers != "332\n" {
 		t.Errorf("the kernel's limits: %q", res.Output)
+	}
+}
+
+// A background command tells the same about confinement as one in the foreground, however much else it prints.
+func TestBackgroundTellsTheSame(t *testing.T) {
+	s := newScene(t, confine.Full)
+	s.r.Confine.Limits = confine.Limits{Memory: 100 << 20}
+	connect := func(context.Context, string) (net.Conn, error) {
+		return nil, &centurion.Error{Kind: centurion.KindPermission, Msg: "not allowed: network bad.example"}
+	}
+	for _, script := range []string{"touch .git/x", "touch .git/x; seq 40000; exit 1", "touch .git/x; true", "exit 3", "head -c 300m /dev/zero | tail", asks + `ask "CONNECT bad.example:443"`} {
+		c := centurion.Command{Script: script, Dir: s.project, Connect: connect, Timeout: 20 * time.Second}
+		front, err := s.r.Run(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := s.r.RunBackground(t.Context(), c, io.Discard, nil)
+		if err != nil || back.Held != front.Held || back.Exceeded != front.Exceeded || back.ExitCode != front.ExitCode {
+			t.Errorf("%s: in the background %+v, %v; else %+v", script, back, err, front)
+		}
 	}
 }
 
