@@ -367,6 +367,43 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// A person's missing caches are made for the programs that are there, so that what commands write to them is dropped with the workspace and
+// not refused. What is there already stays.
+func TestMakeCaches(t *testing.T) {
+	s := newScene(t, confine.Full)
+	bin := t.TempDir()
+	for _, name := range []string{"go", "npm", "yarn"} {
+		if err := os.WriteFile(filepath.Join(bin, name), nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(s.home, ".yarn"), []byte("a file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path := os.Getenv("PATH")
+	t.Setenv("PATH", bin)
+	MakeCaches(s.home)
+	MakeCaches("")
+	t.Setenv("PATH", path)
+	for name, want := range map[string]bool{"go/pkg": true, ".npm": true, ".cargo": false, ".m2": false, ".local/share/pnpm": false} {
+		info, err := os.Stat(filepath.Join(s.home, name))
+		if (err == nil) != want || want && !info.IsDir() {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(s.home, ".yarn")); string(b) != "a file" {
+		t.Errorf("what was in the way: %q, %v", b, err)
+	}
+	for script, want := range map[string]bool{`echo x > "$HOME/go/pkg/new" && cat "$HOME/go/pkg/new"`: true, `mkdir -p "$HOME/.cargo"`: false} {
+		if res := s.run(t, centurion.Command{Script: script}); (res.ExitCode == 0) != want {
+			t.Errorf("%s: %+v", script, res)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(s.home, "go/pkg/new")); err == nil {
+		t.Error("a command has written to the person's cache")
+	}
+}
+
 // A background command tells the same about confinement as one in the foreground, however much else it prints.
 func TestBackgroundTellsTheSame(t *testing.T) {
 	s := newScene(t, confine.Full)
