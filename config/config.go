@@ -8,7 +8,7 @@
 // Later files win, objects are merged key by key, all other values are replaced; the entries of instructions are collected:
 //
 //	~/.config/opencode/{config.json,opencode.json,opencode.jsonc}      global
-//	$OPENCODE_CONFIG                                                   global
+//	$OPENCODE_CONFIG                                                   global; the project's if it lies in the project
 //	opencode.json, opencode.jsonc from the git root down to the project
 //	~/.config/opencode/{agent,agents,command,commands}/**/*.md         global
 //	.opencode/ from the git root down: opencode.json(c), then its agents and commands

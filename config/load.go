@@ -82,11 +82,11 @@ func (l *loader) source(path string, project bool) *source {
 
 // display shortens a path for people: relative to the project, or with ~ for the home directory.
 func (l *loader) display(path string) string {
-	if rel, err := filepath.Rel(l.c.opts.Dir, path); err == nil && filepath.IsLocal(rel) {
+	if rel := within(l.c.opts.Dir, path); rel != "" {
 		return rel
 	}
 	if home := l.c.opts.home(); home != "" {
-		if rel, err := filepath.Rel(home, path); err == nil && filepath.IsLocal(rel) {
+		if rel := within(home, path); rel != "" {
 			return "~" + string(filepath.Separator) + rel
 		}
 	}
@@ -144,10 +144,11 @@ func (l *loader) openCode() error {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(l.c.opts.Dir, path)
 		}
-		if _, err := os.Stat(path); err != nil {
+		path, project, err := l.inProject(path, global)
+		if err != nil {
 			return configError("OPENCODE_CONFIG names "+path+", which cannot be read", "correct or unset the variable")
 		}
-		if err := l.openFile(path, false); err != nil {
+		if err := l.openFile(path, project); err != nil {
 			return err
 		}
 	}
@@ -179,6 +180,32 @@ func (l *loader) openCode() error {
 		return l.addOpen(n)
 	}
 	return nil
+}
+
+// inProject reports whether a file that the person named lies in the project, its links followed: the repository brought it all the same.
+// Then it returns its path there. Files of the person's own directory are theirs, also where their home is the repository.
+func (l *loader) inProject(path, own string) (string, bool, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return path, false, err
+	}
+	if dir, err := filepath.EvalSymlinks(own); err == nil && within(dir, real) != "" {
+		return path, false, nil
+	}
+	root, err := filepath.EvalSymlinks(l.dirs[0])
+	rel := within(root, real)
+	if err != nil || rel == "" {
+		return path, false, err
+	}
+	return filepath.Join(l.dirs[0], rel), true, nil
+}
+
+// within returns a path relative to a directory; "" if it lies elsewhere.
+func within(dir, path string) string {
+	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return ""
 }
 
 func (l *loader) openDir(dir string) error {

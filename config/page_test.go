@@ -25,7 +25,7 @@ out of date.
 
 Later files win. Objects are merged key by key, everything else is replaced, and ` + "`null`" + ` counts for nothing; the entries of ` + "`instructions`" + ` are collected.
 
-1. ` + "`~/.config/opencode/`: `config.json`, `opencode.json`, `opencode.jsonc`; then the file that `$OPENCODE_CONFIG` names" + `
+1. ` + "`~/.config/opencode/`: `config.json`, `opencode.json`, `opencode.jsonc`; then the file that `$OPENCODE_CONFIG` names, which is a project's file if it lies in the project" + `
 2. ` + "`opencode.json(c)`" + ` from the root of the repository down to the project
 3. ` + "`.opencode/opencode.json(c)`" + ` in the same directories, agents and commands as Markdown below ` + "`.opencode/`" + `; then ` + "`$OPENCODE_CONFIG_CONTENT`" + `
 4. Centurion's own keys: ` + "`~/.config/centurion/config.jsonc`, then `.opencode/centurion.jsonc`" + `. A flag beats every file.
