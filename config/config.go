@@ -22,7 +22,8 @@
 //
 //   - Agents, and changes of built-in ones, but for what they may not do. Rules that make a decision milder, of all agents or one.
 //   - Keys of centurion.jsonc that would loosen what the person set ("ask": "allow", "yes", "merge", "detach", "sandbox": "off", higher
-//     spending limits, "search" other than a SearXNG on this machine), and the price of a provider that the project did not define.
+//     limits, "search" other than a SearXNG on this machine), and the price and ids of models of a provider that the project did not define.
+//   - The choice of model, agent, profile and fallback models, unless the person's is the same: it costs their money.
 //   - The address, key, headers and variables of a provider, on this machine too, unless the address is the one that the person would use.
 //     A provider that rests on them is refused ([Untrusted]).
 //   - {env:NAME}, which is left as it stands, except a known provider's own variable at its usual address. {file:path} must always stay
@@ -85,6 +86,8 @@ type Config struct {
 	own       *node // Centurion's own keys, merged
 	open      *node // OpenCode's keys, merged, with the agents and commands of Markdown files
 	mineOpen  *node // the same without the project's untrusted files
+
+	withheldModel *node // the model that an untrusted file of the project names
 }
 
 // PermissionLevel is the permission value of one file, with its keys in order.

@@ -40,7 +40,7 @@ func Load(o Options) (*Config, error) {
 	if l.c.Trust, err = trust.Open(state); err != nil {
 		return nil, err
 	}
-	for _, step := range []func() error{l.openCode, l.ownFiles, l.decodeOpen, l.decodeOwn} {
+	for _, step := range []func() error{l.openCode, l.ownFiles, l.decodeOpen, l.withholdChoices, l.decodeOwn} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -70,6 +70,7 @@ type loader struct {
 	subst   substituter
 	table   []openKey
 	dropped []string // notices
+	mineOwn *node    // Centurion's own keys without those of the project's untrusted files
 }
 
 // source registers a read file.
@@ -371,6 +372,9 @@ func (l *loader) ownFile(path string, project bool) error {
 	n.get("verify").withholdCommands(trust.Verify)
 	n.get("worktree").get("setup").withholdCommands(trust.Setup)
 	l.c.own = merge(l.c.own, n)
+	if !n.src.foreign() {
+		l.mineOwn = merge(l.mineOwn, n)
+	}
 	return nil
 }
 
@@ -388,49 +392,6 @@ func decodeOwn(n *node) (*Own, error) {
 	fields := ownFields()
 	err := decode(n, "configuration", &o, fields, func(m member) error { return unknownKey(m, "", keysOf(fields)) })
 	return &o, err
-}
-
-// loosens reports whether a project's value for a key would remove a protection of the person's, from their own files or by default.
-func loosens(key string, person, project *Own) bool {
-	const defaultCost = 10 // USD, the default of --max-cost
-	switch key {
-	case "isolation": // shared: agents write straight into the person's files
-		return project.Isolation == "shared" && person.Isolation != "shared"
-	case "ask":
-		return project.Ask == "allow" && person.Ask != "allow" || project.Ask == "ask" && person.Ask == "deny"
-	case "yes":
-		return project.Yes && !person.Yes
-	case "merge":
-		return project.Merge && !person.Merge
-	case "verify": // another list would replace the person's
-		return len(person.Verify) > 0
-	case "require_proof":
-		return !project.RequireProof && person.RequireProof
-	case "detach": // asks would go unseen
-		return project.Detach && !person.Detach
-	case "sandbox":
-		return project.Sandbox != "require" && person.Sandbox == "require" || project.Sandbox == "off" && person.Sandbox != "off"
-	case "max_cost":
-		return project.MaxCost != nil && *project.MaxCost > *cmp.Or(person.MaxCost, new(float64(defaultCost)))
-	case "search": // search queries would go there
-		s := project.Search
-		return s.Brave+s.Tavily+s.GitHub != "" || s.SearXNG != "" && (person.Search.SearXNG != "" || !loopback(s.SearXNG))
-	case "concurrency":
-		return project.Concurrency.wider(person.Concurrency)
-	case "max_tokens":
-		return person.MaxTokens > 0 && project.MaxTokens > person.MaxTokens
-	case "max_duration":
-		return person.MaxDuration > 0 && project.MaxDuration > person.MaxDuration
-	case "max_rounds":
-		return person.MaxRounds > 0 && project.MaxRounds > person.MaxRounds
-	case "max_tool_calls":
-		return person.MaxToolCalls > 0 && project.MaxToolCalls > person.MaxToolCalls
-	case "max_processes", "max_memory": // the machine is the person's
-		return true
-	case "task_budget":
-		return looserTask(person.TaskBudget, project.TaskBudget)
-	}
-	return false
 }
 
 func (l *loader) decodeOwn() (err error) {

@@ -19,6 +19,7 @@ func TestProjectWithoutARepository(t *testing.T) {
 	w.write(filepath.Join(above, "opencode.json"), `{"model":"a/above"}`)
 	w.write(filepath.Join(above, "plain", ".opencode", "centurion.json"), `{"max_workers":3}`)
 	w.write(filepath.Join(w.opts.Dir, "opencode.json"), `{"default_agent":"own"}`)
+	w.trust()
 	if c := w.load(); c.Model != "" || c.Own.MaxWorkers != 0 || c.DefaultAgent != "own" || len(c.Sources) != 1 {
 		t.Errorf("model %q, %d workers, agent %q from %q", c.Model, c.Own.MaxWorkers, c.DefaultAgent, c.Sources)
 	}
