@@ -96,7 +96,8 @@ type PermissionLevel struct {
 	Project bool   // from an untrusted file of the project
 	Raw     json.RawMessage
 
-	at *node // nil in a Config that was not loaded
+	at  *node // nil in a Config that was not loaded
+	src *source
 }
 
 // Agent is a configured agent. Unset fields are zero; its model and tools are not checked.

@@ -40,7 +40,7 @@ func Load(o Options) (*Config, error) {
 	if l.c.Trust, err = trust.Open(state); err != nil {
 		return nil, err
 	}
-	for _, step := range []func() error{l.openCode, l.ownFiles, l.decodeOpen, l.withholdChoices, l.decodeOwn} {
+	for _, step := range []func() error{l.openCode, l.ownFiles, l.decodeOpen, l.withholdChoices, l.decodeOwn, l.keepRules} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -286,7 +286,7 @@ func withholdVariables(m member) {
 // level returns the permission level of a value.
 func (l *loader) level(path string, n *node) PermissionLevel {
 	n = l.ruled(path, n)
-	return PermissionLevel{File: n.src.name, Project: n.src.foreign(), Raw: n.rawJSON(), at: n}
+	return PermissionLevel{File: n.src.name, Project: n.src.foreign(), Raw: n.rawJSON(), at: n, src: n.src}
 }
 
 // tools converts OpenCode's older way to switch tools on and off to a permission level.

@@ -2,12 +2,15 @@ package config
 
 import (
 	"errors"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"centurion"
+	"centurion/permission"
 )
 
 // Contract "Configuration": {env:NAME} of a project's file counts for a known provider at its own host, for that provider's own
@@ -179,6 +182,75 @@ func TestOnlyTheProjectNamesAModel(t *testing.T) {
 	w.project("opencode.json", `{"model":"openai/gpt-5"}`)
 	_, err := w.resolve("")
 	fails(t, err, centurion.KindConfig, "no model is configured", "look at opencode.json:1, which names openai/gpt-5, and trust it if you want to: centurion trust; or name one with --model")
+}
+
+// S1: a rule of a project's file that restricted agents at the person's last start stays in force after it was deleted, with its file or without,
+// until the person trusts what is there now.
+func TestRulesThatAreGone(t *testing.T) {
+	decides := func(w *world) (string, []string) {
+		w.t.Helper()
+		c := w.load()
+		rules, err := c.Rules()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		var out []string
+		for agent, command := range map[string]string{"commander": "rm x", "worker": "git push"} {
+			out = append(out, command+": "+string(permission.Decide(rules(agent), "bash", []string{command}).Action))
+		}
+		slices.Sort(out)
+		return strings.Join(out, ", "), withheld(c)
+	}
+	const gone = `permission bash "rm *": deny is gone`
+	for name, test := range map[string]struct {
+		then     string // "" deletes the file
+		trusted  bool   // what was there at the start
+		withheld string
+	}{
+		"one of them":    {`{"agent":{"worker":{"permission":{"bash":{"git push":"deny"}}}}}`, false, gone},
+		"the file":       {"", false, gone + `, permission bash "git push": deny is gone`},
+		"what was yours": {"", true, gone + `, permission bash "git push": deny is gone`},
+		"overridden":     {`{"permission":{"bash":{"rm *":"deny","*":"allow"}},"agent":{"worker":{"permission":{"bash":{"git push":"deny"}}}}}`, false, `permission bash "*": allow`},
+		"in another way": {`{"permission":{"bash":{"rm *":"deny","x":"deny"}},"agent":{"worker":{"permission":{"bash":{"git push":"deny"}}}}}`, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.global("opencode/opencode.json", `{"permission":{"bash":"allow"}}`)
+			w.project("opencode.json", `{"permission":{"bash":{"rm *":"deny"}},"agent":{"worker":{"permission":{"bash":{"git push":"deny"}}}}}`)
+			w.write(w.opts.Dir+"/.git/HEAD", "")
+			const denied = "git push: deny, rm x: deny"
+			if test.trusted {
+				w.project("opencode.json", `{"permission":{"bash":{"rm *":"deny"}},"agent":{"worker":{"permission":{"bash":{"git push":"deny"}}}},"model":"openai/gpt-5"}`)
+				w.trust()
+			}
+			for range 2 { // a second start forgets nothing
+				if err := w.load().Started(); err != nil {
+					t.Fatal(err)
+				}
+				if test.then != "" {
+					w.project("opencode.json", test.then)
+				} else if err := os.RemoveAll(filepath.Join(w.dir, "opencode.json")); err != nil {
+					t.Fatal(err)
+				}
+				if got, items := decides(w); got != denied || strings.Join(items, ", ") != test.withheld {
+					t.Errorf("%s, withheld %s", got, strings.Join(items, ", "))
+				}
+			}
+			if test.withheld == "" {
+				return
+			}
+			w.trust()
+			if got, items := decides(w); got == denied || len(items) > 0 {
+				t.Errorf("trusted: %s, withheld %q", got, items)
+			}
+			if err := w.load().Started(); err != nil {
+				t.Fatal(err)
+			}
+			if c := w.load(); len(slices.Concat(slices.Collect(maps.Values(c.Trust.Seen))...)) != strings.Count(test.then, "permission") {
+				t.Errorf("still kept: %q", c.Trust.Seen)
+			}
+		})
+	}
 }
 
 // What a person has trusted is used as if it were their own, until its content changes.
