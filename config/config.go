@@ -8,7 +8,7 @@
 // Later files win, objects are merged key by key, all other values are replaced; the entries of instructions are collected:
 //
 //	~/.config/opencode/{config.json,opencode.json,opencode.jsonc}      global
-//	$OPENCODE_CONFIG                                                   global
+//	$OPENCODE_CONFIG                                                   global; the project's if it lies in the project
 //	opencode.json, opencode.jsonc from the git root down to the project
 //	~/.config/opencode/{agent,agents,command,commands}/**/*.md         global
 //	.opencode/ from the git root down: opencode.json(c), then its agents and commands
@@ -22,7 +22,8 @@
 //
 //   - Agents, and changes of built-in ones, but for what they may not do. Rules that make a decision milder, of all agents or one.
 //   - Keys of centurion.jsonc that would loosen what the person set ("ask": "allow", "yes", "merge", "detach", "sandbox": "off", higher
-//     spending limits, "search" other than a SearXNG on this machine), and the price of a provider that the project did not define.
+//     limits, "search" other than a SearXNG on this machine), and the price and ids of models of a provider that the project did not define.
+//   - The choice of model, agent, profile and fallback models, unless the person's is the same: it costs their money.
 //   - The address, key, headers and variables of a provider, on this machine too, unless the address is the one that the person would use.
 //     A provider that rests on them is refused ([Untrusted]).
 //   - {env:NAME}, which is left as it stands, except a known provider's own variable at its usual address. {file:path} must always stay
@@ -85,6 +86,8 @@ type Config struct {
 	own       *node // Centurion's own keys, merged
 	open      *node // OpenCode's keys, merged, with the agents and commands of Markdown files
 	mineOpen  *node // the same without the project's untrusted files
+
+	withheldModel *node // the model that an untrusted file of the project names
 }
 
 // PermissionLevel is the permission value of one file, with its keys in order.
@@ -93,7 +96,8 @@ type PermissionLevel struct {
 	Project bool   // from an untrusted file of the project
 	Raw     json.RawMessage
 
-	at *node // nil in a Config that was not loaded
+	at  *node // nil in a Config that was not loaded
+	src *source
 }
 
 // Agent is a configured agent. Unset fields are zero; its model and tools are not checked.

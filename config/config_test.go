@@ -124,6 +124,7 @@ func TestLoadOrder(t *testing.T) {
 	w.project("sub/opencode.jsonc", `{"model":"a/6"}`)
 	w.project("sub/.opencode/opencode.json", `{"model":"a/7"}`)
 	w.opts.Dir = filepath.Join(w.dir, "sub")
+	w.trust()
 	c := w.load()
 	if c.Model != "a/7" || c.DefaultAgent != "inline" {
 		t.Errorf("model %q, agent %q", c.Model, c.DefaultAgent)
@@ -143,7 +144,7 @@ func TestLoadOrder(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
 	}
-	if file, project := c.Origin("model"); file != filepath.Join(".opencode", "opencode.json") || !project {
+	if file, project := c.Origin("model"); file != filepath.Join(".opencode", "opencode.json") || project {
 		t.Errorf("origin of model: %q, %v", file, project)
 	}
 	if file, project := c.Origin("provider.p.npm"); file != "~/.config/opencode/opencode.jsonc" && filepath.Separator == '/' || project {
@@ -257,6 +258,19 @@ func TestLoosens(t *testing.T) {
 		{"sandbox", &Own{}, &Own{Sandbox: "off"}, true},
 		{"sandbox", &Own{Sandbox: "off"}, &Own{Sandbox: "off"}, false},
 		{"sandbox", &Own{}, &Own{Sandbox: "require"}, false},
+		{"profile", &Own{}, &Own{Profile: "assistant"}, true},
+		{"profile", &Own{Profile: "assistant"}, &Own{Profile: "assistant"}, false},
+		{"profile", &Own{Profile: "assistant"}, &Own{Profile: "mission"}, true},
+		{"profile", &Own{}, &Own{Profile: "mission"}, false},
+		{"agent", &Own{}, &Own{Agent: "mine"}, true},
+		{"agent", &Own{Agent: "mine"}, &Own{Agent: "mine"}, false},
+		{"agent", &Own{}, &Own{Agents: map[string]OwnAgent{"worker": {Fallback: []string{"a/b"}}}}, true},
+		{"fallback", &Own{}, &Own{Fallback: Fallback{All: []string{"a/b"}}}, true},
+		{"fallback", &Own{Fallback: Fallback{All: []string{"a/b"}}}, &Own{Fallback: Fallback{All: []string{"a/b"}}}, false},
+		{"stall_timeout", &Own{Limits: Limits{StallTimeout: time.Minute}}, &Own{Limits: Limits{StallTimeout: time.Minute}}, false},
+		{"stall_timeout", &Own{Limits: Limits{StallTimeout: time.Minute}}, &Own{Limits: Limits{StallTimeout: 2 * time.Minute}}, true},
+		{"ask_timeout", &Own{}, &Own{Limits: Limits{AskTimeout: time.Hour}}, false},
+		{"ask_timeout", &Own{Limits: Limits{AskTimeout: time.Minute}}, &Own{Limits: Limits{AskTimeout: time.Hour}}, true},
 		{"max_cost", &Own{}, &Own{MaxCost: cost(10)}, false},
 		{"max_cost", &Own{}, &Own{MaxCost: cost(10.01)}, true},
 		{"max_cost", &Own{MaxCost: cost(3)}, &Own{MaxCost: cost(3)}, false},
@@ -387,6 +401,7 @@ func TestLoadBadPlaces(t *testing.T) {
 	fails(t, err, centurion.KindConfig, "OPENCODE_CONFIG", "x.json")
 	w.env["OPENCODE_CONFIG"] = "extra.json" // beside the project, wherever the program was started
 	w.project("extra.json", `{"model":"a/extra"}`)
+	w.trust()
 	if c := w.load(); c.Model != "a/extra" {
 		t.Errorf("model %q", c.Model)
 	}
@@ -442,7 +457,7 @@ func TestNotices(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"variable model reads {env:HOME}", `setting instructions: "../x.md", which lies outside the project`,
 		`setting instructions: "/etc/passwd", which lies outside the project`, `setting instructions: "~/.ssh/id", which lies outside the project`,
-		`setting instructions: "https://x.example/y", which lies outside the project`}, withheld(c)); diff != "" || c.Model != "{env:HOME}/b" {
+		`setting instructions: "https://x.example/y", which lies outside the project`, `setting model: "{env:HOME}/b"`}, withheld(c)); diff != "" || c.Model != "" {
 		t.Errorf("model %q: %s", c.Model, diff)
 	}
 	var got []string

@@ -17,6 +17,7 @@ import (
 	"centurion"
 	"centurion/guard"
 	"centurion/provider/catalog"
+	"centurion/trust"
 )
 
 const (
@@ -50,7 +51,11 @@ func (c *Config) noModel() error {
 			vars = append(vars, k.Env[0])
 		}
 	}
-	return modelError("name one with --model provider/model or \"model\" in opencode.json; set "+strings.Join(vars, ", ")+
+	shipped := ""
+	if n := c.withheldModel; n != nil {
+		shipped = fmt.Sprintf("look at %s:%d, which names %s, and trust it if you want to: %s; or ", n.src.name, n.line, n.text, trust.Command)
+	}
+	return modelError(shipped+"name one with --model provider/model or \"model\" in opencode.json; set "+strings.Join(vars, ", ")+
 		"; store a key with `centurion auth login`; or start a local server: "+strings.Join(servers, ", "), "no model is configured and none was found")
 }
 

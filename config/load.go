@@ -40,7 +40,7 @@ func Load(o Options) (*Config, error) {
 	if l.c.Trust, err = trust.Open(state); err != nil {
 		return nil, err
 	}
-	for _, step := range []func() error{l.openCode, l.ownFiles, l.decodeOpen, l.decodeOwn} {
+	for _, step := range []func() error{l.openCode, l.ownFiles, l.decodeOpen, l.withholdChoices, l.decodeOwn, l.keepRules} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -70,6 +70,7 @@ type loader struct {
 	subst   substituter
 	table   []openKey
 	dropped []string // notices
+	mineOwn *node    // Centurion's own keys without those of the project's untrusted files
 }
 
 // source registers a read file.
@@ -82,11 +83,11 @@ func (l *loader) source(path string, project bool) *source {
 
 // display shortens a path for people: relative to the project, or with ~ for the home directory.
 func (l *loader) display(path string) string {
-	if rel, err := filepath.Rel(l.c.opts.Dir, path); err == nil && filepath.IsLocal(rel) {
+	if rel := within(l.c.opts.Dir, path); rel != "" {
 		return rel
 	}
 	if home := l.c.opts.home(); home != "" {
-		if rel, err := filepath.Rel(home, path); err == nil && filepath.IsLocal(rel) {
+		if rel := within(home, path); rel != "" {
 			return "~" + string(filepath.Separator) + rel
 		}
 	}
@@ -144,10 +145,11 @@ func (l *loader) openCode() error {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(l.c.opts.Dir, path)
 		}
-		if _, err := os.Stat(path); err != nil {
+		path, project, err := l.inProject(path, global)
+		if err != nil {
 			return configError("OPENCODE_CONFIG names "+path+", which cannot be read", "correct or unset the variable")
 		}
-		if err := l.openFile(path, false); err != nil {
+		if err := l.openFile(path, project); err != nil {
 			return err
 		}
 	}
@@ -179,6 +181,32 @@ func (l *loader) openCode() error {
 		return l.addOpen(n)
 	}
 	return nil
+}
+
+// inProject reports whether a file that the person named lies in the project, its links followed: the repository brought it all the same.
+// Then it returns its path there. Files of the person's own directory are theirs, also where their home is the repository.
+func (l *loader) inProject(path, own string) (string, bool, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return path, false, err
+	}
+	if dir, err := filepath.EvalSymlinks(own); err == nil && within(dir, real) != "" {
+		return path, false, nil
+	}
+	root, err := filepath.EvalSymlinks(l.dirs[0])
+	rel := within(root, real)
+	if err != nil || rel == "" {
+		return path, false, err
+	}
+	return filepath.Join(l.dirs[0], rel), true, nil
+}
+
+// within returns a path relative to a directory; "" if it lies elsewhere.
+func within(dir, path string) string {
+	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return ""
 }
 
 func (l *loader) openDir(dir string) error {
@@ -258,7 +286,7 @@ func withholdVariables(m member) {
 // level returns the permission level of a value.
 func (l *loader) level(path string, n *node) PermissionLevel {
 	n = l.ruled(path, n)
-	return PermissionLevel{File: n.src.name, Project: n.src.foreign(), Raw: n.rawJSON(), at: n}
+	return PermissionLevel{File: n.src.name, Project: n.src.foreign(), Raw: n.rawJSON(), at: n, src: n.src}
 }
 
 // tools converts OpenCode's older way to switch tools on and off to a permission level.
@@ -344,6 +372,9 @@ func (l *loader) ownFile(path string, project bool) error {
 	n.get("verify").withholdCommands(trust.Verify)
 	n.get("worktree").get("setup").withholdCommands(trust.Setup)
 	l.c.own = merge(l.c.own, n)
+	if !n.src.foreign() {
+		l.mineOwn = merge(l.mineOwn, n)
+	}
 	return nil
 }
 
@@ -361,49 +392,6 @@ func decodeOwn(n *node) (*Own, error) {
 	fields := ownFields()
 	err := decode(n, "configuration", &o, fields, func(m member) error { return unknownKey(m, "", keysOf(fields)) })
 	return &o, err
-}
-
-// loosens reports whether a project's value for a key would remove a protection of the person's, from their own files or by default.
-func loosens(key string, person, project *Own) bool {
-	const defaultCost = 10 // USD, the default of --max-cost
-	switch key {
-	case "isolation": // shared: agents write straight into the person's files
-		return project.Isolation == "shared" && person.Isolation != "shared"
-	case "ask":
-		return project.Ask == "allow" && person.Ask != "allow" || project.Ask == "ask" && person.Ask == "deny"
-	case "yes":
-		return project.Yes && !person.Yes
-	case "merge":
-		return project.Merge && !person.Merge
-	case "verify": // another list would replace the person's
-		return len(person.Verify) > 0
-	case "require_proof":
-		return !project.RequireProof && person.RequireProof
-	case "detach": // asks would go unseen
-		return project.Detach && !person.Detach
-	case "sandbox":
-		return project.Sandbox != "require" && person.Sandbox == "require" || project.Sandbox == "off" && person.Sandbox != "off"
-	case "max_cost":
-		return project.MaxCost != nil && *project.MaxCost > *cmp.Or(person.MaxCost, new(float64(defaultCost)))
-	case "search": // search queries would go there
-		s := project.Search
-		return s.Brave+s.Tavily+s.GitHub != "" || s.SearXNG != "" && (person.Search.SearXNG != "" || !loopback(s.SearXNG))
-	case "concurrency":
-		return project.Concurrency.wider(person.Concurrency)
-	case "max_tokens":
-		return person.MaxTokens > 0 && project.MaxTokens > person.MaxTokens
-	case "max_duration":
-		return person.MaxDuration > 0 && project.MaxDuration > person.MaxDuration
-	case "max_rounds":
-		return person.MaxRounds > 0 && project.MaxRounds > person.MaxRounds
-	case "max_tool_calls":
-		return person.MaxToolCalls > 0 && project.MaxToolCalls > person.MaxToolCalls
-	case "max_processes", "max_memory": // the machine is the person's
-		return true
-	case "task_budget":
-		return looserTask(person.TaskBudget, project.TaskBudget)
-	}
-	return false
 }
 
 func (l *loader) decodeOwn() (err error) {

@@ -25,7 +25,7 @@ out of date.
 
 Later files win. Objects are merged key by key, everything else is replaced, and ` + "`null`" + ` counts for nothing; the entries of ` + "`instructions`" + ` are collected.
 
-1. ` + "`~/.config/opencode/`: `config.json`, `opencode.json`, `opencode.jsonc`; then the file that `$OPENCODE_CONFIG` names" + `
+1. ` + "`~/.config/opencode/`: `config.json`, `opencode.json`, `opencode.jsonc`; then the file that `$OPENCODE_CONFIG` names, which is a project's file if it lies in the project" + `
 2. ` + "`opencode.json(c)`" + ` from the root of the repository down to the project
 3. ` + "`.opencode/opencode.json(c)`" + ` in the same directories, agents and commands as Markdown below ` + "`.opencode/`" + `; then ` + "`$OPENCODE_CONFIG_CONTENT`" + `
 4. Centurion's own keys: ` + "`~/.config/centurion/config.jsonc`, then `.opencode/centurion.jsonc`" + `. A flag beats every file.
@@ -33,7 +33,8 @@ Later files win. Objects are merged key by key, everything else is replaced, and
 ` + "`{env:NAME}` and `{file:path}`" + ` in a string are replaced as in OpenCode. A project's file may do less before you trust it with ` + "`centurion trust`" + `:
 ` + "`{env:NAME}`" + ` counts only as the ` + "`apiKey`" + ` of a known provider, at that provider's own address, with that provider's own variable; an address,
 key or header of its own, on this machine too, makes a run that needs that provider end with exit code 2, or ask on a terminal. Its ` + "`permission`" + `
-can only restrict: ` + "`agents.md`" + `. ` + "`{file:path}`" + ` must always stay inside the project.
+can only restrict: ` + "`agents.md`" + `. A ` + "`model`, `agent`, `profile` or `fallback`" + ` of its own choice, and limits wider than yours or the defaults, do not
+count; a run says so in one line, and uses yours. ` + "`{file:path}`" + ` must always stay inside the project.
 
 ## Centurion's own keys
 

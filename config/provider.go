@@ -207,6 +207,10 @@ func setModels(p *Provider, at string, n *node, skip func(string) func(member) e
 			drop(cost, "the price of "+p.ID+"/"+m.key)
 			model.Price = nil
 		}
+		if id := m.value.get("id").foreign(); id != nil && !p.shipped { // another model at the person's cost
+			drop(id, "the id of "+p.ID+"/"+m.key)
+			model.ID = m.key
+		}
 		p.Models = append(p.Models, model)
 	}
 	return nil

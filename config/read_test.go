@@ -1,6 +1,7 @@
 package config
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -18,15 +19,15 @@ func TestProjectWithoutARepository(t *testing.T) {
 	w.write(filepath.Join(above, "opencode.json"), `{"model":"a/above"}`)
 	w.write(filepath.Join(above, "plain", ".opencode", "centurion.json"), `{"max_workers":3}`)
 	w.write(filepath.Join(w.opts.Dir, "opencode.json"), `{"default_agent":"own"}`)
+	w.trust()
 	if c := w.load(); c.Model != "" || c.Own.MaxWorkers != 0 || c.DefaultAgent != "own" || len(c.Sources) != 1 {
 		t.Errorf("model %q, %d workers, agent %q from %q", c.Model, c.Own.MaxWorkers, c.DefaultAgent, c.Sources)
 	}
 }
 
-// A file counts once, and at its first place, however often it is named; one that the person names is theirs.
+// A file counts once, and at its first place, however often it is named.
 func TestFileThatIsNamedTwice(t *testing.T) {
 	w := newWorld(t)
-	w.env["KEY"] = "secret"
 	w.global("opencode/opencode.json", `{"model":"a/1"}`)
 	w.global("opencode/opencode.jsonc", `{"model":"a/2"}`)
 	w.env["OPENCODE_CONFIG"] = filepath.Join(w.home, ".config", "opencode", "opencode.json")
@@ -34,14 +35,68 @@ func TestFileThatIsNamedTwice(t *testing.T) {
 	if sorted := slices.Compact(slices.Sorted(slices.Values(c.Sources))); c.Model != "a/2" || len(sorted) != len(c.Sources) {
 		t.Errorf("model %q from %q", c.Model, c.Sources)
 	}
-	w.env["OPENCODE_CONFIG"] = filepath.Join(w.dir, "extra.json") // within the project, but chosen
-	w.project("extra.json", `{"permission":{"bash":"allow"},"provider":{"openai":{"options":{"apiKey":"{env:KEY}","headers":{"X-Key":"{env:KEY}"}}}}}`)
-	c = w.load()
-	if len(c.Permission) != 1 || c.Permission[0].Project {
-		t.Errorf("the rules are %+v", c.Permission)
+}
+
+// S4: a file that OPENCODE_CONFIG names is the person's own, unless it lies in the project, also by links: the repository brought it. What it
+// says counts with trust.
+func TestNamedFileInTheProject(t *testing.T) {
+	const text = `{"permission":{"bash":"allow"},"provider":{"openai":{"options":{"apiKey":"{env:KEY}","headers":{"X-Key":"{env:KEY}"}}}}}`
+	for name, test := range map[string]struct {
+		named, at string // relative to the home, in which the project is a directory
+		link      string // to at
+		theirs    bool
+	}{
+		"outside":                      {"extra.json", "extra.json", "", true},
+		"in the project":               {"src/p/extra.json", "src/p/extra.json", "", false},
+		"in the repository":            {"src/extra.json", "src/extra.json", "", false},
+		"the project's own":            {"src/p/opencode.json", "src/p/opencode.json", "", false},
+		"by a link into the project":   {"link.json", "src/p/extra.json", "link.json", false},
+		"by a directory":               {"link/extra.json", "src/p/extra.json", "link", false},
+		"by a link out of the project": {"src/p/link.json", "extra.json", "src/p/link.json", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.opts.Dir = filepath.Join(w.home, "src", "p")
+			w.write(filepath.Join(w.home, "src", ".git", "HEAD"), "")
+			w.write(filepath.Join(w.opts.Dir, "main.go"), "")
+			w.env["KEY"] = "secret"
+			w.env["OPENCODE_CONFIG"] = filepath.Join(w.home, test.named)
+			w.write(filepath.Join(w.home, test.at), text)
+			if test.link != "" {
+				to := filepath.Join(w.home, test.at)
+				if filepath.Ext(test.link) == "" {
+					to = filepath.Dir(to)
+				}
+				if err := os.Symlink(to, filepath.Join(w.home, test.link)); err != nil {
+					t.Skip(err)
+				}
+			}
+			c := w.load()
+			if len(c.Permission) != 1 || c.Permission[0].Project == test.theirs {
+				t.Errorf("the rules are %+v", c.Permission)
+			}
+			counts := func(c *Config, want bool) {
+				r, err := c.ResolveModel(t.Context(), "openai/gpt-5")
+				if got := err == nil && r.APIKey.Reveal() == "secret" && r.Headers["X-Key"] == "secret"; got != want {
+					t.Errorf("key and header count: %v, %v", got, err)
+				}
+			}
+			counts(c, test.theirs)
+			if !test.theirs {
+				w.trust()
+				counts(w.load(), true)
+			}
+		})
 	}
-	if r, err := c.ResolveModel(t.Context(), "openai/gpt-5"); err != nil || r.APIKey.Reveal() != "secret" || r.Headers["X-Key"] != "secret" {
-		t.Errorf("%+v, %v", r.Headers, err)
+	// A home that is a repository: what lies in the person's own directory is theirs.
+	w := newWorld(t)
+	w.opts.Dir = filepath.Join(w.home, "p")
+	w.write(filepath.Join(w.home, ".git", "HEAD"), "")
+	w.write(filepath.Join(w.opts.Dir, "main.go"), "")
+	w.env["OPENCODE_CONFIG"] = filepath.Join(w.home, ".config", "opencode", "extra.json")
+	w.write(w.env["OPENCODE_CONFIG"], text)
+	if c := w.load(); len(c.Permission) != 1 || c.Permission[0].Project {
+		t.Errorf("the rules are %+v", c.Permission)
 	}
 }
 

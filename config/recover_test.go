@@ -26,6 +26,7 @@ func TestChains(t *testing.T) {
 		{`{}`, "worker", "x/c", ""},
 	} {
 		w.project(".opencode/centurion.jsonc", test.own)
+		w.trust()
 		chains, err := w.load().Chains(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -35,6 +36,7 @@ func TestChains(t *testing.T) {
 		}
 	}
 	w.project(".opencode/centurion.jsonc", `{"fallback": ["openai/gpt-5", "x/a"]}`)
+	w.trust()
 	chains, err := w.load().Chains(t.Context())
 	if err != nil || !slices.Equal(chains.For("worker", "x/b"), []string{"x/a"}) || len(chains.Notes) != 1 || !strings.Contains(chains.Notes[0], "OPENAI_API_KEY") {
 		t.Errorf("without a key: %q, notes %q, %v", chains.For("worker", "x/b"), chains.Notes, err)
@@ -61,6 +63,8 @@ func TestBadChainsAndCaps(t *testing.T) {
 		w.project(".opencode/centurion.jsonc", own)
 		c, err := Load(w.opts)
 		if err == nil {
+			w.trust()
+			c = w.load()
 			_, err = c.Chains(t.Context())
 		}
 		if centurion.KindOf(err) != centurion.KindConfig || !strings.Contains(err.Error(), want) || centurion.HintOf(err) == "" && !strings.Contains(want, "must be") {

@@ -163,13 +163,17 @@ func TestResolveOrder(t *testing.T) {
 		{func() {
 			w.global("opencode/opencode.json", `{"provider":{"corp":{"options":{"baseURL":"https://corp.example"},"models":{"b":{},"a":{}}}}}`)
 		}, "corp/b", "opencode.json"},
-		{func() { w.project("opencode.json", `{"model":"openai/from-file"}`) }, "openai/from-file", "opencode.json"},
-		{func() { w.project(".opencode/centurion.jsonc", `{"model":"openai/from-own"}`) }, "openai/from-own", "centurion.jsonc"},
+		{func() { w.project("opencode.json", `{"model":"openai/from-file"}`) }, "corp/b", "opencode.json"}, // not without trust
+		{w.trust, "openai/from-file", "opencode.json"},
+		{func() {
+			w.project(".opencode/centurion.jsonc", `{"model":"openai/from-own"}`)
+			w.trust()
+		}, "openai/from-own", "centurion.jsonc"},
 	}
 	for i, s := range steps {
 		s.add()
 		r, err := w.resolve("")
-		if err != nil || !strings.HasPrefix(r.Model.String(), s.model) || !strings.HasSuffix(r.From, s.from) || r.Default != (i < 6) {
+		if err != nil || !strings.HasPrefix(r.Model.String(), s.model) || !strings.HasSuffix(r.From, s.from) || r.Default != (i < 7) {
 			t.Errorf("step %d: %s from %q (default %v), %v; want %s from %s", i, r.Model, r.From, r.Default, err, s.model, s.from)
 		}
 	}

@@ -2,10 +2,15 @@ package config
 
 import (
 	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"centurion"
+	"centurion/permission"
 )
 
 // Contract "Configuration": {env:NAME} of a project's file counts for a known provider at its own host, for that provider's own
@@ -20,7 +25,7 @@ func TestProjectKeyVariable(t *testing.T) {
 		words                  []string // of the error, when there is one
 	}{
 		"OpenCode's commonest line":  {project: `{"model":"openai/gpt-5","provider":{"openai":{` + key("OPENAI_API_KEY") + `}}}`, want: "canary-OPENAI_API_KEY"},
-		"another of its variables":   {project: `{"model":"google/gemini-2.5-pro","provider":{"google":{` + key("GOOGLE_GENERATIVE_AI_API_KEY") + `}}}`, want: "canary-GOOGLE_GENERATIVE_AI_API_KEY"},
+		"another of its variables":   {project: `{"model":"google/gemini-2.5-pro","provider":{"google":{` + key("GOOGLE_GENERATIVE_AI_API_KEY") + `}}}`, model: "google/gemini-2.5-pro", want: "canary-GOOGLE_GENERATIVE_AI_API_KEY"},
 		"its own URL is named":       {project: `{"provider":{"openai":{"options":{"baseURL":"https://api.openai.com/v1/","apiKey":"{env:OPENAI_API_KEY}"}}}}`, model: "openai/gpt-5", want: "canary-OPENAI_API_KEY"},
 		"the person's key is nearer": {global: `{"provider":{"openai":{"options":{"apiKey":"mine"}}}}`, project: `{"provider":{"openai":{` + key("OPENAI_API_KEY") + `}}}`, model: "openai/gpt-5", want: "mine"},
 		"the person's gateway":       {global: `{"provider":{"openai":{"options":{"baseURL":"https://gw.example/v1"}}}}`, project: `{"provider":{"openai":{` + key("OPENAI_API_KEY") + `}}}`, model: "openai/gpt-5", want: "canary-OPENAI_API_KEY"},
@@ -118,6 +123,133 @@ func TestDisabledLocalServer(t *testing.T) {
 	}
 	if strings.Contains(strings.Join(net.urls, " "), "11434") {
 		t.Errorf("asked %v", net.urls)
+	}
+}
+
+// S4: an untrusted file of the project chooses neither the model, which the person would pay, nor the agent and its policy, unless the person's
+// own choice is the same. A model of the project's own provider is refused when it is used, as before.
+func TestChoicesOfTheProject(t *testing.T) {
+	for name, test := range map[string]struct {
+		mine, open, own string // the person's opencode.json, the project's, its centurion.jsonc
+		withheld        string
+		model, agent    string // without trust
+	}{
+		"a model":                   {"", `{"model":"openai/gpt-5-pro"}`, "", `setting model: "openai/gpt-5-pro"`, "", ""},
+		"another than the person's": {`{"model":"openai/gpt-5","default_agent":"mine"}`, `{"model":"openai/gpt-5-pro","default_agent":"theirs"}`, "", `setting model: "openai/gpt-5-pro", setting default_agent: "theirs"`, "openai/gpt-5", "mine"},
+		"the same":                  {`{"model":"openai/gpt-5","default_agent":"mine"}`, `{"model":"openai/gpt-5","default_agent":"mine"}`, `{"model":"openai/gpt-5"}`, "", "openai/gpt-5", "mine"},
+		"of its own file":           {`{"model":"openai/gpt-5"}`, "", `{"model":"openai/gpt-5-pro","profile":"assistant","agent":"mine","fallback":"groq/x"}`, `setting agent: "mine", setting fallback: "groq/x", setting model: "openai/gpt-5-pro", setting profile: "assistant"`, "openai/gpt-5", ""},
+		"of its own provider":       {"", `{"model":"corp/m","provider":{"corp":{"options":{"baseURL":"https://corp.example/v1"}}}}`, "", "endpoint provider.corp: the conversation and its key go to https://corp.example/v1", "corp/m", ""},
+		"under another name":        {`{"model":"openai/gpt-5"}`, `{"provider":{"openai":{"models":{"gpt-5":{"id":"gpt-5-pro"}}}}}`, "", "setting the id of openai/gpt-5", "openai/gpt-5", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.env["OPENAI_API_KEY"], w.env["CORP"] = "k", "k"
+			for path, text := range map[string]string{filepath.Join(w.home, ".config/opencode/opencode.json"): test.mine,
+				filepath.Join(w.dir, "opencode.json"): test.open, filepath.Join(w.dir, ".opencode/centurion.jsonc"): test.own} {
+				if text != "" {
+					w.write(path, text)
+				}
+			}
+			c := w.load()
+			got := withheld(c)
+			if test.own != "" {
+				slices.Sort(got)
+			}
+			if strings.Join(got, ", ") != test.withheld {
+				t.Errorf("withheld: %s", strings.Join(got, ", "))
+			}
+			if c.Model != test.model || c.DefaultAgent != test.agent || c.Own.Agent+c.Own.Profile != "" || len(c.Own.Fallback.All) > 0 {
+				t.Errorf("model %q, default agent %q, own %+v", c.Model, c.DefaultAgent, c.Own)
+			}
+			if r, err := c.ResolveModel(t.Context(), ""); test.model != "corp/m" && (err != nil || strings.Contains(r.Model.ID, "pro") || r.Model.Provider != "openai") {
+				t.Errorf("%s, %v", r.Model, err)
+			} else if test.model == "corp/m" {
+				fails(t, err, centurion.KindConfig, "corp.example", "centurion trust")
+			}
+			w.trust()
+			c = w.load()
+			r, err := c.ResolveModel(t.Context(), "")
+			if pro := strings.Contains(test.open+test.own, "gpt-5-pro"); err != nil || pro && !strings.Contains(r.Model.ID, "pro") {
+				t.Errorf("trusted, it does not count: %s, %v", r.Model, err)
+			}
+		})
+	}
+}
+
+// Without any other model, the person is told of the one that the project names, and how it comes to count.
+func TestOnlyTheProjectNamesAModel(t *testing.T) {
+	w := newWorld(t)
+	w.project("opencode.json", `{"model":"openai/gpt-5"}`)
+	_, err := w.resolve("")
+	fails(t, err, centurion.KindConfig, "no model is configured", "look at opencode.json:1, which names openai/gpt-5, and trust it if you want to: centurion trust; or name one with --model")
+}
+
+// S1: a rule of a project's file that restricted agents at the person's last start stays in force after it was deleted, with its file or without,
+// until the person trusts what is there now.
+func TestRulesThatAreGone(t *testing.T) {
+	decides := func(w *world) (string, []string) {
+		w.t.Helper()
+		c := w.load()
+		rules, err := c.Rules()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		var out []string
+		for agent, command := range map[string]string{"commander": "rm x", "worker": "git push"} {
+			out = append(out, command+": "+string(permission.Decide(rules(agent), "bash", []string{command}).Action))
+		}
+		slices.Sort(out)
+		return strings.Join(out, ", "), withheld(c)
+	}
+	const gone = `permission bash "rm *": deny is gone`
+	for name, test := range map[string]struct {
+		then     string // "" deletes the file
+		trusted  bool   // what was there at the start
+		withheld string
+	}{
+		"one of them":    {`{"agent":{"worker":{"permission":{"bash":{"git push":"deny"}}}}}`, false, gone},
+		"the file":       {"", false, gone + `, permission bash "git push": deny is gone`},
+		"what was yours": {"", true, gone + `, permission bash "git push": deny is gone`},
+		"overridden":     {`{"permission":{"bash":{"rm *":"deny","*":"allow"}},"agent":{"worker":{"permission":{"bash":{"git push":"deny"}}}}}`, false, `permission bash "*": allow`},
+		"in another way": {`{"permission":{"bash":{"rm *":"deny","x":"deny"}},"agent":{"worker":{"permission":{"bash":{"git push":"deny"}}}}}`, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.global("opencode/opencode.json", `{"permission":{"bash":"allow"}}`)
+			w.project("opencode.json", `{"permission":{"bash":{"rm *":"deny"}},"agent":{"worker":{"permission":{"bash":{"git push":"deny"}}}}}`)
+			w.write(w.opts.Dir+"/.git/HEAD", "")
+			const denied = "git push: deny, rm x: deny"
+			if test.trusted {
+				w.project("opencode.json", `{"permission":{"bash":{"rm *":"deny"}},"agent":{"worker":{"permission":{"bash":{"git push":"deny"}}}},"model":"openai/gpt-5"}`)
+				w.trust()
+			}
+			for range 2 { // a second start forgets nothing
+				if err := w.load().Started(); err != nil {
+					t.Fatal(err)
+				}
+				if test.then != "" {
+					w.project("opencode.json", test.then)
+				} else if err := os.RemoveAll(filepath.Join(w.dir, "opencode.json")); err != nil {
+					t.Fatal(err)
+				}
+				if got, items := decides(w); got != denied || strings.Join(items, ", ") != test.withheld {
+					t.Errorf("%s, withheld %s", got, strings.Join(items, ", "))
+				}
+			}
+			if test.withheld == "" {
+				return
+			}
+			w.trust()
+			if got, items := decides(w); got == denied || len(items) > 0 {
+				t.Errorf("trusted: %s, withheld %q", got, items)
+			}
+			if err := w.load().Started(); err != nil {
+				t.Fatal(err)
+			}
+			if c := w.load(); len(slices.Concat(slices.Collect(maps.Values(c.Trust.Seen))...)) != strings.Count(test.then, "permission") {
+				t.Errorf("still kept: %q", c.Trust.Seen)
+			}
+		})
 	}
 }
 

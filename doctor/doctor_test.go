@@ -159,7 +159,8 @@ func find(t *testing.T, all []Finding, name string) []Finding {
 
 func TestHealthy(t *testing.T) {
 	o := world(t, map[string]string{"OPENAI_API_KEY": "sk-canary", "GROQ_API_KEY": "gsk-canary"}, map[string]string{
-		"project/opencode.json":                `{"model":"openai/gpt-5","theme":"x","plugin":["p"]}`,
+		"project/opencode.json":                `{"theme":"x","plugin":["p"]}`,
+		"home/.config/opencode/opencode.json":  `{"model":"openai/gpt-5"}`,
 		"home/.local/share/opencode/auth.json": `{"mistral":{"type":"api","key":"m-canary"}}`,
 	})
 	o.Notify = func() (bool, string) { return true, "" }

@@ -212,7 +212,7 @@ func (p Place) confinement(cfg *config.Config, home, dir string) (*sandbox.Confi
 	limits.Processes = cmp.Or(cfg.Own.MaxProcesses, limits.Processes)
 	limits.Memory = cmp.Or(int64(cfg.Own.MaxMemory)<<20, limits.Memory)
 	return &sandbox.Confinement{Way: way, Read: []string{p.Dir}, Hide: append(sandbox.Hidden(home), filepath.Dir(filepath.Dir(p.State))),
-		Protect: []string{".git", ".opencode"}, Caches: sandbox.Caches(home, os.Getenv), Limits: limits, Cache: cache, Dir: dir}, nil
+		Home: home, Protect: []string{".git", ".opencode"}, Caches: sandbox.Caches(home, os.Getenv), Limits: limits, Cache: cache, Dir: dir}, nil
 }
 
 // policies returns which tool calls may overlap, for the agents with their own configuration, under their names in the cast.

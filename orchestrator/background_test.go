@@ -65,6 +65,22 @@ func TestBackground(t *testing.T) {
 	})
 }
 
+// What confinement has kept a command from, and the limit for which it was killed, is told at its end and shown by a look.
+func TestBackgroundTellsOfConfinement(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(work("", "x")), say("I wait")),
+		"worker":    steps(do(inBack("held it had no network"), inBack("bomb 512 processes")), do(checkBack("bg_1"), checkBack("bg_2"))),
+	}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionCompleted, "")
+		held, killed := "(it had no network)", "bg_2 was killed after 0s: it used more than 512 processes, the limit for all commands of a workspace. Use less at a time."
+		has(t, r.requests("worker")[1].Last(), "bg_1 has ended with exit code 1 after 0s "+held, killed)
+		got := r.results(m.ID, "check_background")
+		has(t, got[0], "no output\n"+held)
+		has(t, got[1], killed)
+	})
+}
+
 // What was told in a request that failed is told again.
 func TestBackgroundNewsOfAFailedRequest(t *testing.T) {
 	bubble(t, map[string]script{

@@ -154,9 +154,18 @@ func (h *Host) enter(ctx context.Context, id string) (*mission, centurion.Missio
 }
 
 func (h *Host) leave(m *mission) {
+	h.starting.Lock() // a mission that begins meanwhile would lose its first commands
 	h.mu.Lock()
 	delete(h.missions, m.st.ID)
+	used := !m.inProject
+	for _, other := range h.missions {
+		used = used || other.inProject
+	}
 	h.mu.Unlock()
+	if r, ok := h.cfg.Runner.(centurion.Releaser); ok && !used {
+		_ = r.Release(h.cfg.Workspace.Dir()) // files that stay are removed by the next host
+	}
+	h.starting.Unlock()
 	h.slots.Leave(m.slots)
 	m.drop(nil)
 	h.Keeper.Ended("") // its blocked tasks will not be worked on any more

@@ -37,6 +37,8 @@ type mission struct {
 	st   *state.Mission
 	plan *plan.Plan
 	iso  *isolation.Checkouts
+	// inProject says that its sessions work in the project's own directory.
+	inProject bool
 	// frozen are the checks with which its items were handed out.
 	frozen *frozen.Desk
 	// sessions are the open ones.
@@ -64,7 +66,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	wanted, drop := context.WithCancelCause(parent)
 	ctx, end := context.WithCancelCause(wanted)
 	m := &mission{h: h, st: state.New(ctx, end, h.cfg.Store, rec, h.cfg.cast(rec.Options.Profile)), slots: h.slots.Pool(h.Control.Width(rec.Options)),
-		wanted: wanted, drop: drop, stopped: make(chan struct{})}
+		wanted: wanted, drop: drop, stopped: make(chan struct{}), inProject: rec.Isolation != centurion.IsolationWorktree}
 	m.commands = background.New(m.st, h.cfg.Runner, h.cfg.Scratch)
 	m.iso = isolation.New(m.st, h.Project, func(ctx context.Context, rec centurion.Mission, command, agent, task, what string) error {
 		return m.approvals.MayRun(ctx, rec, command, agent, task, what)

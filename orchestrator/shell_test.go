@@ -22,6 +22,8 @@ import (
 //	put NAME TEXT   writes a file
 //	holds NAME TEXT succeeds if the file holds the text, and lacks if it does not
 //	flaky N         fails the Nth time that it is run
+//	held WHAT       is held by confinement
+//	bomb LIMIT      is killed because it exceeds a limit
 //	panic           crashes
 //	anything else   succeeds, unless it begins with "false"
 type shell struct {
@@ -30,6 +32,27 @@ type shell struct {
 
 	online map[string]bool // of those that ran, whether they had the network
 	named  map[string]bool // whether they had connections by name
+
+	released []string // directories in which everything was ended
+}
+
+func (s *shell) Release(dir string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.released = append(s.released, dir)
+	return nil
+}
+
+// releases counts how often everything in a directory was ended.
+func (s *shell) releases(dir string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.released {
+		if d == dir {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *shell) Run(ctx context.Context, c centurion.Command) (centurion.CommandResult, error) {
@@ -79,6 +102,10 @@ func (s *shell) Run(ctx context.Context, c centurion.Command) (centurion.Command
 		if err := os.Remove(filepath.Join(c.Dir, arg)); err != nil {
 			return centurion.CommandResult{ExitCode: 1, Output: err.Error()}, nil
 		}
+	case "held":
+		return centurion.CommandResult{ExitCode: 1, Held: arg}, nil
+	case "bomb":
+		return centurion.CommandResult{ExitCode: -1, Exceeded: arg}, nil
 	case "panic":
 		panic("the shell has crashed")
 	case "false":

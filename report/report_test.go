@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -459,6 +460,22 @@ func TestBase(t *testing.T) {
 		r := New(Data{Mission: centurion.Mission{Base: &b}})
 		if got := r.base(); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Both forms say how commands were confined and what that does not stop, and nothing about it for a mission that does not know.
+func TestConfinement(t *testing.T) {
+	t.Parallel()
+	const want = "Confinement of commands: files; not stopped: sockets, UDP."
+	for _, c := range []*centurion.Confinement{nil, {Way: "files", Gaps: []string{"sockets", "UDP"}}} {
+		var page, md bytes.Buffer
+		r := New(Data{Mission: centurion.Mission{Confinement: c}})
+		if err := errors.Join(r.HTML(&page), r.Markdown(&md)); err != nil {
+			t.Fatal(err)
+		}
+		if c == nil && strings.Contains(page.String()+md.String(), "Confinement") || c != nil && (!strings.Contains(page.String(), want) || !strings.Contains(md.String(), want)) {
+			t.Errorf("%+v: %s", c, md.String())
 		}
 	}
 }

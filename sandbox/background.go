@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -21,7 +22,11 @@ func (r *Runner) RunBackground(ctx context.Context, c centurion.Command, out io.
 	if ctx.Err() != nil {
 		return none, causeOf(ctx, runOp)
 	}
-	return r.run(ctx, shell, c, out, started)
+	kept := newOutput(cmp.Or(r.Keep, DefaultKeep))
+	res, err := r.run(ctx, shell, c, io.MultiWriter(kept, out), started)
+	said, _ := kept.result()
+	res.Held = cmp.Or(res.Held, r.held(c, res.ExitCode, said))
+	return res, err
 }
 
 // copyOut copies r to w until r ends or fails, and continues to read if w fails. It returns the length of r.

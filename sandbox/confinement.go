@@ -31,6 +31,7 @@ type Confinement struct {
 	Hide    []string // files and directories that are not there for them
 	Protect []string // names in a workspace that they may only read
 	Empty   []string // shared directories for temporary files; nil means [TempDirs]
+	Home    string   // the person's home directory, which can be read also below one of Empty; "" for none
 	Caches  []string // directories that they may fill; what they write is dropped with the workspace
 	Limits  confine.Limits
 	Cache   string // an existing directory for the caches of builds where Caches cannot be laid over; "" for none
@@ -97,7 +98,7 @@ func (c *Confinement) cache(checks bool) string {
 
 // policy returns the policy for a workspace whose temporary directory is aside.
 func (c *Confinement) policy(workspace, aside, cache string) confine.Policy {
-	p := confine.Policy{Write: slices.Concat([]string{workspace}, c.Write, single(cache)), Read: c.Read, Hide: c.Hide, Caches: c.Caches, Empty: c.Empty,
+	p := confine.Policy{Write: slices.Concat([]string{workspace}, c.Write, single(cache)), Read: c.Read, Hide: c.Hide, Caches: c.Caches, Empty: c.Empty, Home: c.Home,
 		Aside: filepath.Join(aside, "caches"), Temp: filepath.Join(aside, "tmp")}
 	if p.Empty == nil {
 		p.Empty = TempDirs
@@ -110,8 +111,8 @@ func (c *Confinement) policy(workspace, aside, cache string) confine.Policy {
 
 // held says what confinement seems to have kept a command from, by its output; "" if nothing. A command that hides its errors is not
 // advised.
-func (r *Runner) held(c centurion.Command, res centurion.CommandResult) string {
-	if r.Confine == nil || res.ExitCode == 0 {
+func (r *Runner) held(c centurion.Command, code int, output string) string {
+	if r.Confine == nil || code == 0 {
 		return ""
 	}
 	for _, one := range []struct {
@@ -128,7 +129,7 @@ func (r *Runner) held(c centurion.Command, res centurion.CommandResult) string {
 		if c.Network && one.signs[0] == "Network is unreachable" {
 			continue
 		}
-		if slices.ContainsFunc(one.signs, func(sign string) bool { return strings.Contains(res.Output, sign) }) {
+		if slices.ContainsFunc(one.signs, func(sign string) bool { return strings.Contains(output, sign) }) {
 			return one.advice
 		}
 	}

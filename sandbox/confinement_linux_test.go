@@ -1,7 +1,9 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -43,9 +45,9 @@ func newScene(t *testing.T, way confine.Way) *scene {
 			t.Fatal(err)
 		}
 	}
-	empty := slices.DeleteFunc(slices.Clone(TempDirs), func(dir string) bool { return strings.HasPrefix(home, dir+"/") }) // else the home is empty
+	empty := slices.DeleteFunc(slices.Clone(TempDirs), func(dir string) bool { return strings.HasPrefix(home, dir+"/") }) // like most homes: see inTemp
 	s.r = &Runner{Mark: "mark-" + string(way), Grace: 100 * time.Millisecond, Confine: &Confinement{Way: way, Read: []string{s.project, filepath.Join(home, "other")},
-		Hide: append(Hidden(home), s.state), Protect: []string{".git", ".opencode"}, Caches: Caches(home, func(string) string { return "" }), Empty: empty, Dir: filepath.Join(s.state, "sandbox")}}
+		Hide: append(Hidden(home), s.state), Protect: []string{".git", ".opencode"}, Caches: Caches(home, func(string) string { return "" }), Empty: empty, Home: home, Dir: filepath.Join(s.state, "sandbox")}}
 	t.Cleanup(func() {
 		if err := s.r.Close(); err != nil {
 			t.Error(err)
@@ -55,6 +57,26 @@ func newScene(t *testing.T, way confine.Way) *scene {
 		}
 	})
 	return s
+}
+
+// inTemp makes the home one that lies in an emptied directory.
+func (s *scene) inTemp(t *testing.T) {
+	t.Helper()
+	if s.r.Confine.Empty = nil; !slices.ContainsFunc(TempDirs, func(dir string) bool { return strings.HasPrefix(s.home, dir+"/") }) {
+		s.r.Confine.Empty = append(slices.Clone(TempDirs), filepath.Dir(s.home))
+	}
+}
+
+// inWays runs a test in each way, and in one whose home lies in an emptied directory.
+func inWays(t *testing.T, test func(t *testing.T, s *scene, way confine.Way)) {
+	for _, way := range ways {
+		t.Run(string(way), func(t *testing.T) { test(t, newScene(t, way), way) })
+	}
+	t.Run("home in an emptied directory", func(t *testing.T) {
+		s := newScene(t, confine.Full)
+		s.inTemp(t)
+		test(t, s, confine.Full)
+	})
 }
 
 func (s *scene) run(t *testing.T, c centurion.Command) centurion.CommandResult {
@@ -75,32 +97,30 @@ var ways = []confine.Way{confine.Full, confine.Files}
 
 // What a build needs works in every way.
 func TestConfinedCommandWorks(t *testing.T) {
-	for _, way := range ways {
-		t.Run(string(way), func(t *testing.T) {
-			s := newScene(t, way)
-			for _, test := range []struct{ script, output string }{
-				{"echo hi; echo err >&2; exit 3", "hi\nerr\n"},
-				{"pwd", s.project + "\n"},
-				{"echo new > new.txt && cat new.txt main.go", "new\npackage main\n"},
-				{"mkdir -p a/b && mv a c && rm -r c && ls", "main.go\nnew.txt\n"},
-				{`f=$(mktemp) && echo temp > "$f" && cat "$f" && rm "$f"`, "temp\n"},
-				{"echo x > /dev/null; head -c 2 /dev/zero | wc -c; cat", "2\n"},
-				{"(echo in; exit 4) | cat; sleep 0.01 & wait; echo done", "in\ndone\n"},
-				{"git --version | cut -c1-3", "git\n"},
-				{`cat "$HOME/.cache/old"`, "cached\n"},
-			} {
-				if res := s.run(t, centurion.Command{Script: test.script}); res.Output != test.output {
-					t.Errorf("%s: exit %d, %q", test.script, res.ExitCode, res.Output)
-				}
+	inWays(t, func(t *testing.T, s *scene, _ confine.Way) {
+		for _, test := range []struct{ script, output string }{
+			{"echo hi; echo err >&2; exit 3", "hi\nerr\n"},
+			{"pwd", s.project + "\n"},
+			{"echo new > new.txt && cat new.txt main.go", "new\npackage main\n"},
+			{"mkdir -p a/b && mv a c && rm -r c && ls", "main.go\nnew.txt\n"},
+			{`f=$(mktemp) && echo temp > "$f" && cat "$f" && rm "$f"`, "temp\n"},
+			{"echo x > /dev/null; head -c 2 /dev/zero | wc -c; cat", "2\n"},
+			{"(echo in; exit 4) | cat; sleep 0.01 & wait; echo done", "in\ndone\n"},
+			{"git --version | cut -c1-3", "git\n"},
+			{`cat "$HOME/.cache/old"`, "cached\n"},
+			{`cat "$HOME/.bashrc"; ls "$HOME/other"`, "# mine\nfile\n"},
+		} {
+			if res := s.run(t, centurion.Command{Script: test.script}); res.Output != test.output {
+				t.Errorf("%s: exit %d, %q", test.script, res.ExitCode, res.Output)
 			}
-			if res := s.run(t, centurion.Command{Script: "exit 7"}); res.ExitCode != 7 {
-				t.Errorf("exit code %d", res.ExitCode)
-			}
-			if res := s.run(t, centurion.Command{Script: "kill -9 $$"}); res.ExitCode != -1 {
-				t.Errorf("killed by a signal: exit code %d", res.ExitCode)
-			}
-		})
-	}
+		}
+		if res := s.run(t, centurion.Command{Script: "exit 7"}); res.ExitCode != 7 {
+			t.Errorf("exit code %d", res.ExitCode)
+		}
+		if res := s.run(t, centurion.Command{Script: "kill -9 $$"}); res.ExitCode != -1 {
+			t.Errorf("killed by a signal: exit code %d", res.ExitCode)
+		}
+	})
 }
 
 // TRIAL S3: nothing outside the workspace is written, nothing hidden is read, and no right is won. A word after "only" names the one
@@ -112,65 +132,62 @@ func TestConfinementHolds(t *testing.T) {
 	}
 	defer listener.Close()
 	port := listener.Addr().(*net.TCPAddr).Port
-	for _, way := range ways {
-		t.Run(string(way), func(t *testing.T) {
-			s := newScene(t, way)
-			service, err := net.Listen("unix", filepath.Join(s.home, "a service"))
-			if err != nil {
-				t.Fatal(err)
+	inWays(t, func(t *testing.T, s *scene, way confine.Way) {
+		service, err := net.Listen("unix", filepath.Join(s.home, "a service"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer service.Close()
+		for _, test := range []struct {
+			script string
+			only   confine.Way
+		}{
+			{script: `echo x >> "$HOME/.bashrc"`},
+			{script: `echo x > "$HOME/other/file"`},
+			{script: `echo x > "$HOME/planted"`},
+			{script: `ln -s "$HOME" out && echo x > out/.bashrc`},
+			{script: `ln "$HOME/.bashrc" hard && echo x >> hard`},
+			{script: `mv main.go "$HOME/other/"`},
+			{script: `rm "$HOME/other/file"`},
+			{script: `chmod 777 "$HOME/.bashrc"`, only: confine.Full},
+			{script: `cat "$HOME/.ssh/id_ed25519"`},
+			{script: `grep -q . "$STATE/token"`},
+			{script: `ls "$STATE" | grep token`},
+			{script: `echo x > "$STATE/token"`},
+			{script: `echo x >> .git/config`, only: confine.Full},
+			{script: `echo x > .git/hooks/pre-commit`, only: confine.Full},
+			{script: `mv .git .git2`, only: confine.Full},
+			{script: `rm -rf .git/hooks`, only: confine.Full},
+			{script: fmt.Sprintf("(echo > /dev/tcp/127.0.0.1/%d) 2>&1", port)},
+			{script: `test "$(grep -c : /proc/net/dev)" -gt 1`, only: confine.Full},
+			{script: fmt.Sprintf("cat /proc/%d/environ | tr '\\0' '\\n' | grep -q PATH", os.Getpid())},
+			{script: fmt.Sprintf("kill -0 %d", os.Getpid())},
+			{script: fmt.Sprintf("ls /proc/%d/root/", os.Getpid())},
+			{script: `mount -t tmpfs none /mnt`},
+			{script: `unshare -Ur true`},
+			{script: `unshare -n true`},
+			{script: `mkdir jail; chroot jail true`},
+			{script: `mknod dev c 1 3`},
+			{script: `grep -q 'CapEff:[[:space:]]*0000000000000000' /proc/self/status && exit 1 || exit 0`},
+			{script: `grep -q 'NoNewPrivs:[[:space:]]*1' /proc/self/status && exit 1 || exit 0`},
+			{script: `test "$(ls /proc/self/fd | wc -l)" -gt 4`}, // the fourth is that of ls
+			{script: `test -e /run/docker.sock -a ! -c /run/docker.sock`},
+			{script: `test -S "$HOME/a service"`, only: confine.Full},
+			{script: `echo x > /etc/planted`},
+			{script: `echo x > /usr/planted`},
+			{script: `ls /proc | grep -c '^[0-9]' | grep -q '[0-9][0-9]'`, only: confine.Full},
+		} {
+			res := s.run(t, centurion.Command{Script: test.script})
+			if stopped := res.ExitCode != 0; stopped != (test.only == "" || test.only == way) {
+				t.Errorf("%s: exit %d, %q", test.script, res.ExitCode, res.Output)
 			}
-			defer service.Close()
-			for _, test := range []struct {
-				script string
-				only   confine.Way
-			}{
-				{script: `echo x >> "$HOME/.bashrc"`},
-				{script: `echo x > "$HOME/other/file"`},
-				{script: `echo x > "$HOME/planted"`},
-				{script: `ln -s "$HOME" out && echo x > out/.bashrc`},
-				{script: `ln "$HOME/.bashrc" hard && echo x >> hard`},
-				{script: `mv main.go "$HOME/other/"`},
-				{script: `rm "$HOME/other/file"`},
-				{script: `chmod 777 "$HOME/.bashrc"`, only: confine.Full},
-				{script: `cat "$HOME/.ssh/id_ed25519"`},
-				{script: `grep -q . "$STATE/token"`},
-				{script: `ls "$STATE" | grep token`},
-				{script: `echo x > "$STATE/token"`},
-				{script: `echo x >> .git/config`, only: confine.Full},
-				{script: `echo x > .git/hooks/pre-commit`, only: confine.Full},
-				{script: `mv .git .git2`, only: confine.Full},
-				{script: `rm -rf .git/hooks`, only: confine.Full},
-				{script: fmt.Sprintf("(echo > /dev/tcp/127.0.0.1/%d) 2>&1", port)},
-				{script: `test "$(grep -c : /proc/net/dev)" -gt 1`, only: confine.Full},
-				{script: fmt.Sprintf("cat /proc/%d/environ | tr '\\0' '\\n' | grep -q PATH", os.Getpid())},
-				{script: fmt.Sprintf("kill -0 %d", os.Getpid())},
-				{script: fmt.Sprintf("ls /proc/%d/root/", os.Getpid())},
-				{script: `mount -t tmpfs none /mnt`},
-				{script: `unshare -Ur true`},
-				{script: `unshare -n true`},
-				{script: `mkdir jail; chroot jail true`},
-				{script: `mknod dev c 1 3`},
-				{script: `grep -q 'CapEff:[[:space:]]*0000000000000000' /proc/self/status && exit 1 || exit 0`},
-				{script: `grep -q 'NoNewPrivs:[[:space:]]*1' /proc/self/status && exit 1 || exit 0`},
-				{script: `test "$(ls /proc/self/fd | wc -l)" -gt 4`}, // the fourth is that of ls
-				{script: `test -e /run/docker.sock -a ! -c /run/docker.sock`},
-				{script: `test -S "$HOME/a service"`, only: confine.Full},
-				{script: `echo x > /etc/planted`},
-				{script: `echo x > /usr/planted`},
-				{script: `ls /proc | grep -c '^[0-9]' | grep -q '[0-9][0-9]'`, only: confine.Full},
-			} {
-				res := s.run(t, centurion.Command{Script: test.script})
-				if stopped := res.ExitCode != 0; stopped != (test.only == "" || test.only == way) {
-					t.Errorf("%s: exit %d, %q", test.script, res.ExitCode, res.Output)
-				}
+		}
+		for name, want := range map[string]string{".bashrc": "# mine\n", "other/file": "other\n", ".local/state/centurion/token": "TOKEN"} {
+			if b, err := os.ReadFile(filepath.Join(s.home, name)); string(b) != want {
+				t.Errorf("%s is %q, %v", name, b, err)
 			}
-			for name, want := range map[string]string{".bashrc": "# mine\n", "other/file": "other\n", ".local/state/centurion/token": "TOKEN"} {
-				if b, err := os.ReadFile(filepath.Join(s.home, name)); string(b) != want {
-					t.Errorf("%s is %q, %v", name, b, err)
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // A command that a person has allowed by name gets the network.
@@ -227,21 +244,50 @@ func TestChecksAreApart(t *testing.T) {
 
 // What commands write to the person's caches is theirs alone, and dropped with the workspace.
 func TestCachesAreLaidOver(t *testing.T) {
+	inWays(t, func(t *testing.T, s *scene, way confine.Way) {
+		if way == confine.Files {
+			t.Skip("caches are separate ones there: see TestChecksAreApart")
+		}
+		if res := s.run(t, centurion.Command{Script: `echo changed > "$HOME/.cache/old" && echo new > "$HOME/.cache/new"`}); res.ExitCode != 0 {
+			t.Fatalf("exit %d, %s", res.ExitCode, res.Output)
+		}
+		if res := s.run(t, centurion.Command{Script: `cat "$HOME/.cache/old" "$HOME/.cache/new"`}); res.Output != "changed\nnew\n" {
+			t.Errorf("%q", res.Output)
+		}
+		if b, _ := os.ReadFile(filepath.Join(s.home, ".cache/old")); string(b) != "cached\n" {
+			t.Errorf("the person's cache has %q", b)
+		}
+		if err := s.r.Release(s.project); err != nil {
+			t.Error(err)
+		}
+		if res := s.run(t, centurion.Command{Script: `cat "$HOME/.cache/old"; ls "$HOME/.cache"`}); res.Output != "cached\nold\n" {
+			t.Errorf("afterwards: %q", res.Output)
+		}
+	})
+}
+
+// A home in a shared directory for temporary files is there, and its neighbours are not. A home that is such a directory is empty.
+func TestHomeInTemp(t *testing.T) {
 	s := newScene(t, confine.Full)
-	if res := s.run(t, centurion.Command{Script: `echo changed > "$HOME/.cache/old" && echo new > "$HOME/.cache/new"`}); res.ExitCode != 0 {
-		t.Fatalf("exit %d, %s", res.ExitCode, res.Output)
+	s.inTemp(t)
+	neighbour := s.home + " of a neighbour"
+	if err := os.WriteFile(neighbour, []byte("theirs"), 0o644); err != nil {
+		t.Fatal(err)
 	}
-	if res := s.run(t, centurion.Command{Script: `cat "$HOME/.cache/old" "$HOME/.cache/new"`}); res.Output != "changed\nnew\n" {
-		t.Errorf("%q", res.Output)
+	const look = `cat "$HOME/other/file" && ! ls "$HOME of a neighbour" 2>/dev/null && cd "$HOME/.." && echo mine > new && cat new && ls; ls "$HOME/.ssh"`
+	if res := s.run(t, centurion.Command{Script: look}); !strings.HasSuffix(res.Output, "other\nmine\n"+filepath.Base(s.home)+"\nnew\n") {
+		t.Errorf("%+v", res)
 	}
-	if b, _ := os.ReadFile(filepath.Join(s.home, ".cache/old")); string(b) != "cached\n" {
-		t.Errorf("the person's cache has %q", b)
+	if left, err := filepath.Glob(filepath.Dir(s.home) + "/new"); err != nil || len(left) > 0 {
+		t.Errorf("written beside the home: %v, %v", left, err)
 	}
-	if err := s.r.Release(s.project); err != nil {
-		t.Error(err)
+	s = newScene(t, confine.Full)
+	s.r.Confine.Empty, s.r.Confine.Read = []string{s.home}, nil
+	if res := s.run(t, centurion.Command{Script: `ls "$HOME"; echo mine > "$HOME/new"`}); res.Output != "my project ü\n" || res.ExitCode != 0 {
+		t.Errorf("a home that is emptied: %+v", res)
 	}
-	if res := s.run(t, centurion.Command{Script: `cat "$HOME/.cache/old"; ls "$HOME/.cache"`}); res.Output != "cached\nold\n" {
-		t.Errorf("afterwards: %q", res.Output)
+	if _, err := os.Stat(filepath.Join(s.home, "new")); err == nil {
+		t.Error("the emptied home was written")
 	}
 }
 
@@ -362,6 +408,63 @@ func TestLimits(t *testing.T) {
 	res := s.run(t, centurion.Command{Script: "grep 'Max processes' /proc/self/limits | tr -s ' '; cat /proc/sys/kernel/pid_max"})
 	if person, numbers, _ := strings.Cut(res.Output, "\n"); person != "Max processes 32 32 processes " || newKernel(t) && numbers != "332\n" {
 		t.Errorf("the kernel's limits: %q", res.Output)
+	}
+}
+
+// A person's missing caches are made for the programs that are there, so that what commands write to them is dropped with the workspace and
+// not refused. What is there already stays.
+func TestMakeCaches(t *testing.T) {
+	s := newScene(t, confine.Full)
+	bin := t.TempDir()
+	for _, name := range []string{"go", "npm", "yarn"} {
+		if err := os.WriteFile(filepath.Join(bin, name), nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(s.home, ".yarn"), []byte("a file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path := os.Getenv("PATH")
+	t.Setenv("PATH", bin)
+	MakeCaches(s.home)
+	MakeCaches("")
+	t.Setenv("PATH", path)
+	for name, want := range map[string]bool{"go/pkg": true, ".npm": true, ".cargo": false, ".m2": false, ".local/share/pnpm": false} {
+		info, err := os.Stat(filepath.Join(s.home, name))
+		if (err == nil) != want || want && !info.IsDir() {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(s.home, ".yarn")); string(b) != "a file" {
+		t.Errorf("what was in the way: %q, %v", b, err)
+	}
+	for script, want := range map[string]bool{`echo x > "$HOME/go/pkg/new" && cat "$HOME/go/pkg/new"`: true, `mkdir -p "$HOME/.cargo"`: false} {
+		if res := s.run(t, centurion.Command{Script: script}); (res.ExitCode == 0) != want {
+			t.Errorf("%s: %+v", script, res)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(s.home, "go/pkg/new")); err == nil {
+		t.Error("a command has written to the person's cache")
+	}
+}
+
+// A background command tells the same about confinement as one in the foreground, however much else it prints.
+func TestBackgroundTellsTheSame(t *testing.T) {
+	s := newScene(t, confine.Full)
+	s.r.Confine.Limits = confine.Limits{Memory: 100 << 20}
+	connect := func(context.Context, string) (net.Conn, error) {
+		return nil, &centurion.Error{Kind: centurion.KindPermission, Msg: "not allowed: network bad.example"}
+	}
+	for _, script := range []string{"touch .git/x", "touch .git/x; seq 40000; exit 1", "touch .git/x; true", "exit 3", "head -c 300m /dev/zero | tail", asks + `ask "CONNECT bad.example:443"`} {
+		c := centurion.Command{Script: script, Dir: s.project, Connect: connect, Timeout: 20 * time.Second}
+		front, err := s.r.Run(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := s.r.RunBackground(t.Context(), c, io.Discard, nil)
+		if err != nil || back.Held != front.Held || back.Exceeded != front.Exceeded || back.ExitCode != front.ExitCode {
+			t.Errorf("%s: in the background %+v, %v; else %+v", script, back, err, front)
+		}
 	}
 }
 

@@ -69,6 +69,14 @@ func TestConnectionsByName(t *testing.T) {
 			}
 		}
 	})
+	t.Run("beside the person's proxy", func(t *testing.T) {
+		t.Setenv("HTTPS_PROXY", "http://corporate.example:1")
+		t.Setenv("http_proxy", "http://me:secret@corporate.example:1")
+		res := s.run(t, centurion.Command{Script: asks + `env; ask "CONNECT good.example:443" "GET /in"`, Connect: connect})
+		if !strings.Contains(res.Output, "hello from y/in") || strings.Contains(res.Output, "corporate") {
+			t.Errorf("got %q", res.Output)
+		}
+	})
 	t.Run("after its end", func(t *testing.T) {
 		s.run(t, centurion.Command{Script: asks + `setsid bash -c 'echo begun; sleep 0.5; '"$(declare -f ask)"'; ask "CONNECT good.example:443"' > later 2>&1 &
 			until grep -q begun later; do sleep 0.01; done`, Connect: connect})

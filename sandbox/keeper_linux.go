@@ -24,7 +24,7 @@ import (
 // keeper is the host's side of a helper process.
 type keeper struct {
 	cmd   *exec.Cmd
-	conn  *net.UnixConn
+	conn  hostConn
 	way   confine.Way
 	door  *door // nil without namespaces
 	group guard.Group
@@ -32,6 +32,13 @@ type keeper struct {
 	mu      sync.Mutex // protects the fields below
 	gone    bool
 	started map[string]*kept // commands that have begun or are about to
+}
+
+// hostConn is the host's end of the socket to a helper.
+type hostConn interface {
+	net.Conn
+	ReadMsgUnix(b, oob []byte) (n, oobn, flags int, addr *net.UnixAddr, err error)
+	WriteMsgUnix(b, oob []byte, addr *net.UnixAddr) (n, oobn int, err error)
 }
 
 // kept is a command of a helper.
@@ -72,7 +79,7 @@ func startKeeper(how *Confinement, p confine.Policy, env []string) (*keeper, err
 	if err != nil {
 		return nil, err
 	}
-	k := &keeper{conn: conn.(*net.UnixConn), way: how.Way, started: map[string]*kept{}}
+	k := &keeper{conn: conn.(hostConn), way: how.Way, started: map[string]*kept{}}
 	var said strings.Builder
 	k.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: []string{os.Args[0], HelperCommand}, Env: append(env, "GOMAXPROCS=2"), Dir: "/",
 		ExtraFiles: []*os.File{theirs}, Stderr: &said, SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}

@@ -91,9 +91,7 @@ func (r *Runner) Run(ctx context.Context, c centurion.Command) (centurion.Comman
 	out := newOutput(cmp.Or(c.Keep, r.Keep, DefaultKeep))
 	res, err := r.run(ctx, shell, c, out, nil)
 	res.Output, _ = out.result()
-	if res.Held == "" {
-		res.Held = r.held(c, res)
-	}
+	res.Held = cmp.Or(res.Held, r.held(c, res.ExitCode, res.Output))
 	return res, err
 }
 

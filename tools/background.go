@@ -31,7 +31,7 @@ type BackgroundStatus string
 const (
 	BackgroundRunning  BackgroundStatus = "running"
 	BackgroundExited   BackgroundStatus = "exited"    // by itself, or by a foreign signal with ExitCode -1
-	BackgroundKilled   BackgroundStatus = "killed"    // on request, or with its task; Reason says which
+	BackgroundKilled   BackgroundStatus = "killed"    // on request, with its task, or for a limit; Reason says which
 	BackgroundTimedOut BackgroundStatus = "timed out" // and was killed
 	BackgroundFailed   BackgroundStatus = "failed"    // it could not be started; Reason says why
 	BackgroundGone     BackgroundStatus = "gone"      // lost with its host: its end is unknown
@@ -49,6 +49,7 @@ type BackgroundCommand struct {
 	Runtime     time.Duration // until now, or until its end
 	Output      string        // output since the last look, head and tail
 	Bytes       int64         // total output
+	Held        string        // what confinement seems to have kept it from: see centurion.CommandResult
 }
 
 // State describes the command's status: "bg_1 has ended with exit code 0 after 12 s".
@@ -92,6 +93,9 @@ func looked(b BackgroundCommand) Result {
 		fmt.Fprintf(&said, "no new output, %s in all", centurion.Count(int(b.Bytes), "byte"))
 	default:
 		said.WriteString("no output")
+	}
+	if b.Held != "" {
+		said.WriteString("\n(" + b.Held + ")")
 	}
 	return Result{Output: said.String(), Title: b.State(), Metadata: backgroundMeta(b)}
 }

@@ -143,7 +143,7 @@ func commandText(res centurion.CommandResult, timeout time.Duration) string {
 	}
 	switch {
 	case res.Exceeded != "":
-		return out + fmt.Sprintf("\nwas killed with everything it had started: it used more than %s, the limit for all commands of a workspace. Use less at a time.", res.Exceeded)
+		return out + "\nwas killed with everything it had started: " + UsedTooMuch(res.Exceeded)
 	case res.TimedOut:
 		return out + fmt.Sprintf("\ntimed out after %s and was killed with everything it had started. Give a longer timeout (at most %d ms), "+
 			"or a command that ends by itself; servers and watchers do not.", timeout, bashMaxTimeout.Milliseconds())
@@ -154,6 +154,11 @@ func commandText(res centurion.CommandResult, timeout time.Duration) string {
 		out += "\n(" + res.Held + ")"
 	}
 	return out
+}
+
+// UsedTooMuch says why a command was killed that exceeded a limit.
+func UsedTooMuch(limit string) string {
+	return "it used more than " + limit + ", the limit for all commands of a workspace. Use less at a time."
 }
 
 // firstLine is the first line of a script, shortened for a title.

@@ -1,6 +1,6 @@
 // Package trust owns what a person has trusted of a project: the content of files that came with the project or that an agent wrote, as
 // far as they run a command or widen what agents may do. Trust is bound to a file's name and the hash of its content. The package keeps
-// one file in the project's state directory and is pure otherwise: its callers read the project's files and say what needs trust.
+// two files in the project's state directory and is pure otherwise: its callers read the project's files and say what needs trust.
 package trust
 
 import (
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -74,6 +75,10 @@ type record struct {
 type Book struct {
 	path  string // empty for a project without a state directory
 	files []record
+
+	// Seen are the permission rules of the project's files at the person's last start, by file and agent: see package config. [Book.See]
+	// changes them.
+	Seen map[string][]string
 }
 
 // Path returns the file of a project's book in its state directory.
@@ -86,6 +91,9 @@ func Open(state string) (*Book, error) {
 		return &Book{}, nil
 	}
 	b := &Book{path: Path(state)}
+	if data, err := os.ReadFile(b.seenPath()); err == nil {
+		_ = json.Unmarshal(data, &b.Seen) // without them the present rules are the first
+	}
 	data, err := os.ReadFile(b.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return b, nil
@@ -142,13 +150,27 @@ func (b *Book) Revoke() ([]string, error) {
 	return names, b.write()
 }
 
-func (b *Book) write() error {
-	data, err := json.MarshalIndent(append([]record{}, b.files...), "", " ")
+// seenPath is the file of [Book.Seen].
+func (b *Book) seenPath() string { return filepath.Join(filepath.Dir(b.path), "rules.json") }
+
+// See records the permission rules with which the person starts.
+func (b *Book) See(rules map[string][]string) error {
+	if b.path == "" || maps.EqualFunc(b.Seen, rules, slices.Equal) {
+		return nil
+	}
+	b.Seen = rules
+	return replace(b.seenPath(), rules)
+}
+
+func (b *Book) write() error { return replace(b.path, append([]record{}, b.files...)) }
+
+func replace(path string, content any) error {
+	data, err := json.MarshalIndent(content, "", " ")
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(b.path), 0o700)
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
 	if err == nil {
-		err = durable.Replace(b.path, data, 0o600)
+		err = durable.Replace(path, data, 0o600)
 	}
 	if err != nil {
 		return &centurion.Error{Op: "record trust", Kind: centurion.KindConfig, Err: err, Hint: "set CENTURION_HOME to a directory that can be written"}

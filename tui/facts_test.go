@@ -35,6 +35,8 @@ func TestFacts(t *testing.T) {
 		return newStage().workers().at(typ, session, task, d).told()
 	}
 	for name, tt := range map[string]struct{ got, want string }{
+		"confinement":           {at(centurion.EventMissionStarted, "", "", event.MissionData{Confinement: &centurion.Confinement{Way: "files", Gaps: []string{"sockets", "UDP"}}}), "◆ |· confinement of commands: files; not stopped: sockets, UDP"},
+		"confined when resumed": {at(centurion.EventMissionResumed, "", "", event.MissionData{Confinement: &centurion.Confinement{Way: "none", Gaps: []string{"anything"}}}), "◆ resumed|· confinement of commands: none; not stopped: anything"},
 		"a final check":         {at(centurion.EventVerifyPassed, "ses_0", "", event.VerifyData{Command: "make", Final: true}), "✓ commander: final check passed · make"},
 		"a check that took":     {at(centurion.EventVerifyPassed, "ses_T2", "tsk_T2", event.VerifyData{Command: "make", DurationMS: 1240}), "✓ worker T2: check passed · make · 1.2s"},
 		"a check of the host":   {at(centurion.EventVerifyPassed, "", "", event.VerifyData{Command: "make", Item: "T9"}), "✓ T9: check passed · make"},

@@ -417,6 +417,14 @@ func (c *Checkout) Uncommitted(ctx context.Context) ([]string, error) {
 	}), nil
 }
 
+// Still ends what commands have left running in the checkout, which can still be used.
+func (c *Checkout) Still() error {
+	if r, ok := c.repo.opts.Runner.(centurion.Releaser); ok {
+		return r.Release(c.dir)
+	}
+	return nil
+}
+
 // Release returns the checkout to the pool. It first commits uncommitted work to the branch, and deletes the branch if it is an
 // ancestor of into, or if into is empty and nothing was committed. kept is the branch if it stays. Git-ignored files written by tools
 // are moved out: see [Repo.Aside]. The checkout must not be used afterwards.
@@ -424,10 +432,8 @@ func (c *Checkout) Release(ctx context.Context, into string) (kept string, err e
 	if c.rec.Free {
 		return "", nil
 	}
-	if r, ok := c.repo.opts.Runner.(centurion.Releaser); ok {
-		if err := r.Release(c.dir); err != nil {
-			return "", err
-		}
+	if err := c.Still(); err != nil {
+		return "", err
 	}
 	branch := c.rec.Branch
 	if err := c.present(); err != nil {

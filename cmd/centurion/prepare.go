@@ -96,6 +96,9 @@ func (c *runner) configure(ctx context.Context, ws *workspace.Workspace) (*confi
 		c.note(note)
 	}
 	c.notices(cfg)
+	if err := cfg.Started(); err != nil {
+		return nil, nil, err
+	}
 	return cfg, host.NewModels(cfg, first), nil
 }
 

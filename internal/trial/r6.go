@@ -169,7 +169,7 @@ func (b *badProvider) worker(r scripted.Request) scripted.Answer {
 // mission runs one mission to its end and checks what the provider saw.
 func (b *badProvider) mission(ctx context.Context) {
 	t := b.t
-	p := t.Project(map[string]string{".opencode/centurion.jsonc": r6Own})
+	p := t.Project(map[string]string{"../home/.config/centurion/config.jsonc": r6Own})
 	p.Model = scripted.New(scripted.Config{Func: b.answer, Latency: r6Latency, Pace: -1, Chunk: 20})
 	p.models = append(p.models, p.Model)
 	b.calls = nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -56,6 +57,33 @@ func TestConnectionsAreDecidedByHost(t *testing.T) {
 				t.Errorf("asked %d times", asked)
 			}
 		})
+	}
+}
+
+// The name is decided about before a proxy of the person's environment hears of it.
+func TestRefusedNamesReachNoProxy(t *testing.T) {
+	var heard []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		heard = append(heard, r.Host)
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	defer proxy.Close()
+	for _, v := range []string{"NO_PROXY", "no_proxy", "https_proxy"} {
+		t.Setenv(v, "")
+	}
+	t.Setenv("HTTPS_PROXY", proxy.URL)
+	c := connections{known: map[string]error{}, decide: func(tools.Access) permission.Decision { return permission.Decision{} },
+		ask: func(_ context.Context, a tools.Access) error {
+			if a.Patterns[0] != "good.example" {
+				return refused(a, "no")
+			}
+			return nil
+		}}
+	if _, err := c.dial(t.Context(), "bad.example:443"); centurion.KindOf(err) != centurion.KindPermission || len(heard) > 0 {
+		t.Errorf("%v; the proxy heard of %q", err, heard)
+	}
+	if _, err := c.dial(t.Context(), "good.example:443"); err == nil || len(heard) != 1 || heard[0] != "good.example:443" {
+		t.Errorf("%v; the proxy heard of %q", err, heard)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"centurion/orchestrator/state"
 	"centurion/sandbox"
 	"centurion/store"
+	"centurion/text"
 	"centurion/tools"
 )
 
@@ -391,6 +392,7 @@ func (s *Commands) look(b *command, output bool) tools.BackgroundCommand {
 	if b.ended {
 		out.Runtime, out.ExitCode, out.Bytes = b.res.Duration, b.res.ExitCode, b.res.Bytes
 		out.Status, out.Reason = b.outcome()
+		out.Held = b.res.Held
 	}
 	if b.spool != nil {
 		out.Bytes = b.spool.Total()
@@ -407,6 +409,8 @@ func (s *Commands) look(b *command, output bool) tools.BackgroundCommand {
 // outcome says how a command has ended.
 func (b *command) outcome() (status tools.BackgroundStatus, reason string) {
 	switch {
+	case b.res.Exceeded != "":
+		return tools.BackgroundKilled, tools.UsedTooMuch(b.res.Exceeded)
 	case b.res.TimedOut:
 		return tools.BackgroundTimedOut, ""
 	case b.err == nil:
@@ -441,7 +445,8 @@ func (s *Commands) News(session string) string {
 		b.shown = fresh
 		s.mu.Unlock()
 		if fresh {
-			lines = append(lines, s.look(b, false).State())
+			end := s.look(b, false)
+			lines = append(lines, end.State()+text.When(end.Held != "", " ("+end.Held+")"))
 		}
 	}
 	return strings.Join(lines, "\n")

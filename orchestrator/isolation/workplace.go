@@ -533,7 +533,8 @@ func (w *Workplace) shut() {
 	w.turn <- struct{}{}
 	defer w.unlock()
 	if w.ws != nil {
-		_ = w.ws.Close() // it was only used for reading
+		_ = w.ws.Close()       // it was only used for reading
+		_ = w.checkout.Still() // files that stay are removed by the next host
 		w.m.project.park(w.checkout)
 		w.checkout, w.ws = nil, nil
 	}

@@ -38,6 +38,7 @@ type Policy struct {
 	Hide    []string // files and directories that are not there for them
 
 	Empty []string // shared directories for temporary files, which are empty and the workspace's own; the first one is for TMPDIR
+	Home  string   // the person's home directory, which can be read also if it lies in one of Empty; may be ""
 
 	// Caches are directories of the person that commands may fill: they read what is there, and what they write lands below Aside.
 	Caches []string

@@ -42,6 +42,14 @@ func Enter(p Policy) (Policy, error) {
 	if err != nil {
 		return p, err
 	}
+	var home []tree
+	if slices.ContainsFunc(p.Empty, func(dir string) bool { return p.Home != dir && below(p.Home, []string{dir}) }) {
+		t, err := take(p.Home, true)
+		if err != nil {
+			return p, err
+		}
+		home = append(home, t)
+	}
 	aside, _ := unix.OpenTree(unix.AT_FDCWD, p.Aside, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC) // negative if there is none
 	if err := readOnly("/"); err != nil {
 		return p, err
@@ -50,7 +58,7 @@ func Enter(p Policy) (Policy, error) {
 		return p, fmt.Errorf("mount /proc: %w", err)
 	}
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("800"), 0o644) // commands before everything else; without it nothing is unsafe
-	emptied, err := p.hide()
+	emptied, err := p.hide(home)
 	if err != nil {
 		return p, err
 	}
@@ -76,7 +84,7 @@ func Enter(p Policy) (Policy, error) {
 // real follows the links of all paths, and leaves out those that do not exist.
 func (p Policy) real() Policy {
 	p.Read, p.Hide, p.Protect, p.Caches, p.Write = resolved(p.Read), resolved(p.Hide), resolved(p.Protect), resolved(p.Caches), resolved(p.Write)
-	p.Empty = resolved(p.Empty)
+	p.Empty, p.Home = resolved(p.Empty), strings.Join(resolved([]string{p.Home}), "")
 	shorter := func(a, b string) int { return len(a) - len(b) }
 	for _, list := range [][]string{p.Read, p.Hide, p.Protect, p.Caches} {
 		slices.SortStableFunc(list, shorter) // a directory before what lies in it
@@ -97,19 +105,26 @@ type tree struct {
 // takeTrees copies the mounts of the paths that stay as they are while everything around them changes.
 func (p Policy) takeTrees() (trees []tree, err error) {
 	for i, path := range slices.Concat(p.Read, p.Write) {
-		fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+		t, err := take(path, i < len(p.Read))
 		if err != nil {
-			return nil, fmt.Errorf("take %s: %w", path, err)
+			return nil, err
 		}
-		if i < len(p.Read) {
-			if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
-				return nil, fmt.Errorf("make %s read-only: %w", path, err)
-			}
-		}
-		trees = append(trees, tree{path, fd})
+		trees = append(trees, t)
 	}
 	slices.SortStableFunc(trees, func(a, b tree) int { return len(a.path) - len(b.path) })
 	return trees, nil
+}
+
+// take copies the mounts of a path.
+func take(path string, readOnly bool) (tree, error) {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if err == nil && readOnly {
+		err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	}
+	if err != nil {
+		return tree{}, fmt.Errorf("take %s: %w", path, err)
+	}
+	return tree{path, fd}, nil
 }
 
 // put puts a tree back to its path, which is made if it has been emptied away.
@@ -155,12 +170,18 @@ func protect(path string) error {
 	return nil
 }
 
-// hide empties the temporary and the hidden paths. It returns the hidden directories, which are still writable.
-func (p Policy) hide() (emptied []string, err error) {
+// hide empties the temporary and the hidden paths, and in between puts back what lies in the temporary ones and stays, so that what is
+// hidden there is hidden, too. It returns the hidden directories, which are still writable.
+func (p Policy) hide(stays []tree) (emptied []string, err error) {
 	const flags = unix.MS_NOSUID | unix.MS_NODEV
 	for _, dir := range p.Empty {
 		if err := unix.Mount("tmpfs", dir, "tmpfs", flags, "mode=1777,size=50%"); err != nil {
 			return nil, fmt.Errorf("empty %s: %w", dir, err)
+		}
+	}
+	for _, t := range stays {
+		if err := t.put(); err != nil {
+			return nil, err
 		}
 	}
 	for _, path := range p.Hide {

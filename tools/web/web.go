@@ -84,8 +84,15 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	return nil, err
 }
 
-// Dial connects to a host that a command names. Only public addresses are connected to, unless private is set.
+// Dial connects to a host that a command names, by the proxy of the person's environment if there is one. Only public addresses are
+// connected to, unless private is set; a proxy resolves names itself.
 func Dial(ctx context.Context, address string, private bool) (net.Conn, error) {
+	if proxy, err := proxyOf(address); proxy != nil || err != nil {
+		if err != nil {
+			return nil, err
+		}
+		return through(ctx, proxy, address, private)
+	}
 	d := dialer(address, private)
 	d.Timeout = DefaultTimeout
 	return d.DialContext(ctx, "tcp", address)
