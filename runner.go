@@ -35,7 +35,7 @@ type Dial func(ctx context.Context, address string) (net.Conn, error)
 
 // Confinement is how commands are confined, and what that does not stop.
 type Confinement struct {
-	Way  string   `json:"way"`  // full, files or none
+	Way  string   `json:"way"`  // full, files, job or none
 	Gaps []string `json:"gaps"` // what it does not stop, in words for a person
 }
 

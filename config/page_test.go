@@ -91,7 +91,7 @@ func ownDocs() map[string]struct {
 		"dirty":                  {"include", true, "whether a mission starts from your uncommitted work too"},
 		"level":                  {"the Commander's assessment", true, "how big the mission is"},
 		"profile":                {"mission", true, "four agents with a plan and proof, or one assistant; `solo` is not in this version"},
-		"sandbox":                {"auto", true, "how commands are confined on Linux: `auto` takes the best way of this machine, `require` refuses less than namespaces, `off` confines nothing"},
+		"sandbox":                {"auto", true, "how commands are confined: `auto` takes the best way of this machine, `require` refuses less than namespaces, `off` confines nothing"},
 		"merge":                  {"false", true, "merge finished work without asking"},
 		"detach":                 {"false", true, "run missions in the background"},
 		"require_proof":          {"false", true, "an end without evidence is exit code 4"},
@@ -133,7 +133,7 @@ func ownDocs() map[string]struct {
 		"pause_rounds":           {"5", false, "rounds without progress before you are asked"},
 		"max_reopened":           {"3", false, "how often a failed check sends work back"},
 		"max_commands":           {"one for each processor, at least 2", false, "shell commands at once"},
-		"max_processes":          {"512", false, "processes of the commands of one checkout together, with namespaces: more, and they are ended"},
+		"max_processes":          {"512", false, "processes of the commands of one checkout together on Linux, of each command on Windows: more, and they are ended"},
 		"max_memory":             {"half of the machine's", false, "their memory together, in MiB, likewise"},
 	}
 }

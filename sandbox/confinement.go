@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"centurion"
 	"centurion/sandbox/confine"
+	"centurion/text"
 )
 
 // HelperCommand is the first argument of a helper process; see [Helper].
@@ -47,7 +49,8 @@ func Hidden(home string) []string {
 	for _, name := range []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials",
 		".password-store", ".mozilla", ".config/gcloud", ".config/gh", ".config/op", ".config/google-chrome", ".config/chromium", ".config/opencode",
 		".config/centurion", ".config/anthropic", ".claude", ".codex", ".local/share/keyrings", ".local/share/opencode", ".local/share/centurion",
-		".local/state/centurion", ".bash_history", ".zsh_history"} {
+		".local/state/centurion", ".bash_history", ".zsh_history", ".colima", ".orbstack", "Library/Keychains", "Library/Cookies", "Library/Safari", "Library/Mail",
+		"Library/Messages", "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox", "Library/Application Support/com.apple.TCC"} {
 		if home != "" {
 			hidden = append(hidden, filepath.Join(home, name))
 		}
@@ -82,6 +85,9 @@ func MakeCaches(home string) {
 	}
 }
 
+// defaultProcesses leaves room for a parallel build on a large machine.
+const defaultProcesses = 512
+
 // TempDirs are the shared directories for temporary files. A workspace has them for itself where they can be emptied.
 var TempDirs = []string{"/tmp", "/var/tmp", "/dev/shm"}
 
@@ -94,6 +100,16 @@ func (c *Confinement) cache(checks bool) string {
 		return filepath.Join(c.Cache, "checks")
 	}
 	return filepath.Join(c.Cache, "agents")
+}
+
+// separate returns the variables by which programs find a workspace's own temporary directory and, where the person's caches are
+// read-only, caches of its own.
+func separate(temp, cache string) []string {
+	env := []string{"TMPDIR=" + temp}
+	if cache == "" {
+		return env
+	}
+	return append(env, "XDG_CACHE_HOME="+cache, "GOCACHE="+filepath.Join(cache, "go-build"), "npm_config_cache="+filepath.Join(cache, "npm"))
 }
 
 // policy returns the policy for a workspace whose temporary directory is aside.
@@ -112,26 +128,30 @@ func (c *Confinement) policy(workspace, aside, cache string) confine.Policy {
 // held says what confinement seems to have kept a command from, by its output; "" if nothing. A command that hides its errors is not
 // advised.
 func (r *Runner) held(c centurion.Command, code int, output string) string {
-	if r.Confine == nil || code == 0 {
+	if r.Confine == nil || code == 0 || !r.Confine.Way.Holds(confine.Files) {
 		return ""
 	}
-	for _, one := range []struct {
-		signs  []string
-		advice string
-	}{
-		{[]string{"Read-only file system", "EROFS", ".lock': Permission denied"}, "commands are confined: they write in the workspace and in temporary directories, but not .git and .opencode. " +
-			"Leave commits and branches to the host, which takes your files as they are"},
-		{[]string{"Network is unreachable", "Could not resolve host", "Temporary failure in name resolution", "EAI_AGAIN", "ENETUNREACH", "no such host", "network is unreachable"},
-			"commands are confined: this one had no network. If it needs it, report that a person has to allow it with a permission rule"},
-		{[]string{"Invalid cross-device link", "invalid cross-device link", "EXDEV"}, "this workspace lies over shared files, where a program cannot rename a directory that was there before; " +
-			"`mv` can: mv a b && git add -A"},
-	} {
-		if c.Network && one.signs[0] == "Network is unreachable" {
-			continue
-		}
-		if slices.ContainsFunc(one.signs, func(sign string) bool { return strings.Contains(output, sign) }) {
-			return one.advice
-		}
+	return advice(runtime.GOOS, output, c.Network)
+}
+
+// advice is what a model is told about a failed command with an output, which had the network or not.
+func advice(system, output string, network bool) string {
+	const files = "commands are confined: they write in the workspace and in temporary directories, but not .git and .opencode. " +
+		"Leave commits and branches to the host, which takes your files as they are"
+	const offline = "commands are confined: this one had no network. If it needs it, report that a person has to allow it with a permission rule"
+	says := func(signs ...string) bool {
+		return slices.ContainsFunc(signs, func(sign string) bool { return strings.Contains(output, sign) })
+	}
+	switch {
+	case says("Read-only file system", "EROFS", ".lock': Permission denied"):
+		return files
+	case !network && says("Network is unreachable", "Could not resolve host", "Temporary failure in name resolution", "EAI_AGAIN", "ENETUNREACH", "no such host",
+		"network is unreachable", "nodename nor servname", "ENOTFOUND"):
+		return offline
+	case says("Invalid cross-device link", "invalid cross-device link", "EXDEV"):
+		return "this workspace lies over shared files, where a program cannot rename a directory that was there before; `mv` can: mv a b && git add -A"
+	case system == "darwin" && says("Operation not permitted", "operation not permitted", "EPERM"): // of files and of addresses
+		return files + text.When(!network, ". "+offline)
 	}
 	return ""
 }

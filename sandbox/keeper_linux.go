@@ -63,6 +63,8 @@ func (k *kept) wait() int {
 
 func (k *kept) exceeded() string { return k.limit }
 
+func (k *kept) release() {}
+
 // startKeeper starts a helper for a policy. env is the helper's own environment.
 func startKeeper(how *Confinement, p confine.Policy, env []string) (*keeper, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)

@@ -23,9 +23,6 @@ import (
 // limitPoll is how often a helper looks at what its commands use.
 const limitPoll = 100 * time.Millisecond
 
-// defaultProcesses leaves room for a parallel build on a large machine.
-const defaultProcesses = 512
-
 // DefaultLimits returns the limits of a workspace's commands: 512 processes, and half of the machine's memory.
 func DefaultLimits() confine.Limits {
 	limits := confine.Limits{Processes: defaultProcesses}

@@ -12,6 +12,8 @@ import (
 	"centurion/sandbox/confine"
 )
 
+var systemWays = []confine.Way{confine.Full, confine.Files}
+
 // confined is how the commands of a place are started on Linux: by a helper, or not confined.
 type confined struct {
 	env     []string // added to the environment of commands
@@ -28,10 +30,7 @@ func (c *confined) open(how *Confinement, p confine.Policy, cache string, env []
 		c.env = []string{"TMPDIR=" + p.Empty[0]}
 		p.Hide = append(p.Hide, services(p.Write)...)
 	} else {
-		c.env = []string{"TMPDIR=" + p.Temp}
-		if cache != "" {
-			c.env = append(c.env, "XDG_CACHE_HOME="+cache, "GOCACHE="+filepath.Join(cache, "go-build"), "npm_config_cache="+filepath.Join(cache, "npm"))
-		}
+		c.env = separate(p.Temp, cache)
 	}
 	k, err := startKeeper(how, p, env)
 	c.mu.Lock()

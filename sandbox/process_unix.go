@@ -20,9 +20,29 @@ const sweepInForce = "a host that was killed: what it left running is found by i
 // terminateSignal asks a process to end.
 var terminateSignal os.Signal = syscall.SIGTERM
 
-// isolate gives the command its own process group. It sets no parent-death signal: the kernel sends that when the forking thread ends,
-// and Go ends threads at will, so it would kill living commands.
-func isolate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// child is a command that this process started itself.
+type child struct{ cmd *exec.Cmd }
+
+func (c *child) pid() int { return c.cmd.Process.Pid }
+
+func (c *child) wait() int {
+	_ = c.cmd.Wait() // the result is read from its state
+	return c.cmd.ProcessState.ExitCode()
+}
+
+func (c *child) exceeded() string { return "" }
+
+func (c *child) release() {}
+
+// startChild starts a command as a child of this process, in a process group of its own. It sets no parent-death signal: the kernel sends
+// that when the forking thread ends, and Go ends threads at will, so it would kill living commands.
+func startChild(c centurion.Command, args, env []string, out *os.File) (*child, error) {
+	cmd := &exec.Cmd{Path: args[0], Args: args, Dir: c.Dir, Env: env, Stdout: out, Stderr: out, SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return &child{cmd}, nil
+}
 
 // terminate asks the group to end, and continues stopped processes, which could not handle the signal.
 func terminate(p process) {

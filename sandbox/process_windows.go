@@ -10,30 +10,17 @@ import (
 )
 
 var inForce = []string{
-	"processes: the shell is ended; what it started may survive it",
+	"processes: one job object for each command, ended as a whole with everything that the command started",
 }
 
-const sweepInForce = "a host that was killed: nothing ends what it left running"
+const sweepInForce = "a host that was killed: Windows ends what it left running"
 
 var terminateSignal = os.Kill
 
-// scan finds nothing: the environment of other processes is not readable on Windows.
+// scan finds nothing: no process outlives its job object, which ends with the host.
 func scan(context.Context, string) ([]Process, error) { return nil, nil }
 
 func marked(int, string) bool { return false }
-
-func isolate(*exec.Cmd) {}
-
-// terminate does nothing: Windows has no signal that asks a process to end.
-func terminate(process) {}
-
-func kill(p process) {
-	if c, ok := p.(*child); ok {
-		_ = c.cmd.Process.Kill()
-	}
-}
-
-func alive(process) bool { return false }
 
 // findShell looks for the sh of Git. Windows' own command processor will not do: permission rules assume sh's interpretation of a
 // script.
@@ -51,4 +38,19 @@ func findShell() (string, error) {
 	}
 	return "", &centurion.Error{Op: "run command", Kind: centurion.KindNotFound, Msg: "no sh.exe found",
 		Hint: "install Git for Windows, which brings one"}
+}
+
+// terminate ends the command at once: Windows has no signal that asks a process to end.
+func terminate(p process) { kill(p) }
+
+func kill(p process) {
+	if j, ok := p.(*job); ok {
+		j.kill()
+	}
+}
+
+// alive reports whether a process of the command runs.
+func alive(p process) bool {
+	j, ok := p.(*job)
+	return ok && j.running()
 }

@@ -5,7 +5,8 @@
 // [Confinement] the kernel also limits what a command reaches, and ends all that it left behind with its workspace. Without one a command
 // can do what the person's account can, and leave its process group (setsid). Such a process is found by its environment and ended
 // together with the command, or if it holds the command's output. Permission rules decide beforehand whether a command may run at all.
-// Processes that survive a killed host are found by a mark in their environment and ended by the next host ([Sweep]).
+// Processes that survive a killed host are found by a mark in their environment and ended by the next host ([Sweep]). On Windows a job
+// object holds a command with all that it starts, and ends with it and with the host.
 package sandbox
 
 import (
@@ -116,6 +117,7 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, out
 		return centurion.CommandResult{ExitCode: -1}, err
 	}
 	defer pipe.Close()
+	defer p.release()
 	defer r.forget(id)
 	tellBegun(c, p.pid(), started)
 	var group guard.Group

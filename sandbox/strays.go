@@ -22,6 +22,15 @@ const (
 // consecutive scans find none, for at most strayLimit or, if longer, three rounds of SIGKILL. A grace of 0 skips SIGTERM. Where
 // processes cannot be listed it finds none.
 func endStrays(grace time.Duration, ids ...string) {
+	marks := make([]string, len(ids))
+	for i, id := range ids {
+		marks[i] = commandVariable + "=" + id
+	}
+	endMarked(grace, marks...)
+}
+
+// endMarked ends the processes that have one of these entries in their environment, like [endStrays].
+func endMarked(grace time.Duration, marks ...string) {
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), scanLimit)
 	defer cancel()
@@ -31,8 +40,7 @@ func endStrays(grace time.Duration, ids ...string) {
 	asked := map[int]bool{}
 	for {
 		sig, found := c.signal(time.Since(start)), 0
-		for _, id := range ids {
-			mark := commandVariable + "=" + id
+		for _, mark := range marks {
 			left, err := scan(ctx, mark)
 			if err != nil {
 				return // another scan would fail, too

@@ -41,7 +41,7 @@ type Process struct {
 // end.
 //
 // On Linux it reads /proc. It misses processes that have cleared their environment, run as another user, or are not visible to this
-// process. On other Unix systems it uses ps, which shows less. On Windows it ends nothing.
+// process. On other Unix systems it uses ps, which shows less. On Windows there is nothing to end.
 //
 // Errors are KindUsage (a mark that is empty or has white space), KindInternal (the processes cannot be listed, or some did not end in
 // time) and the kind of ctx's cause; the processes ended before are returned, too.

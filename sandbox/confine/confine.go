@@ -5,9 +5,12 @@
 // [Enter] furnishes: other processes, the network, other people's secrets and the state directory are not there, and everything else
 // can only be read. With [Files] there are no namespaces: a thread of the helper that Landlock confines starts the commands. In both
 // ways each command has no capability, no descriptor but its three streams, and cannot mount, trace, or make namespaces.
+//
+// On macOS [Files] is a profile of Seatbelt for each command. On Windows [Job] is a job object for each command.
 package confine
 
 import (
+	"runtime"
 	"slices"
 
 	"centurion"
@@ -19,13 +22,14 @@ type Way string
 // The ways, the strongest first.
 const (
 	Full  Way = "full"  // a helper process with namespaces of its own, and Landlock where the kernel has it
-	Files Way = "files" // Landlock only: files and, by the kernel's version, the network
+	Files Way = "files" // files and, by the kernel's version, the network: by Landlock only, or by Seatbelt
+	Job   Way = "job"   // a job object: its processes end together, and what they use is limited
 	None  Way = "none"  // nothing
 )
 
 // Holds reports whether a way is at least as strong as another.
 func (w Way) Holds(least Way) bool {
-	ways := []Way{None, Files, Full}
+	ways := []Way{None, Job, Files, Full}
 	return slices.Index(ways, w) >= slices.Index(ways, least)
 }
 
@@ -62,17 +66,28 @@ type Limits struct {
 	Memory    int64 // bytes in memory, shared pages counted once
 }
 
-// Gaps lists what a way does not stop, in words for a person.
-func (w Way) Gaps() []string {
-	switch w {
-	case Full:
-		return []string{"reading files of yours that are not known to hold keys", "the network of a command that a person allowed to use it",
+// Gaps lists what a way does not stop on this system, in words for a person.
+func (w Way) Gaps() []string { return w.gaps(runtime.GOOS) }
+
+func (w Way) gaps(system string) []string {
+	const unknown = "reading files of yours that are not known to hold keys"
+	switch {
+	case w == Full:
+		return []string{unknown, "the network of a command that a person allowed to use it",
 			"sockets in the file system that were made after the workspace's first command"}
-	case Files:
-		return []string{"reading files of yours that are not known to hold keys", "writing .git and the project's configuration in the workspace",
+	case w == Files && system == "darwin":
+		return []string{unknown, "hidden files that have a second name elsewhere (hard links)", "reading shared directories for temporary files",
+			"seeing which other processes run", "requests to launchd other than new jobs",
+			"processes that leave their command's group: they stay confined, but may outlive the workspace", "the number of processes and their memory",
+			"the network of a command that a person allowed to use it, the machine's own services included"}
+	case w == Files:
+		return []string{unknown, "writing .git and the project's configuration in the workspace",
 			"sockets in the file system, such as the session bus", "seeing other processes, and before Linux 6.12 ending them",
 			"reading shared directories for temporary files",
 			"the network of a command that a person allowed to use it, and UDP, or TCP before Linux 6.7, of any other"}
+	case w == Job:
+		return []string{"reading, changing and deleting what you can", "the network", "ending other processes of yours",
+			"processes that a service starts for a command"}
 	}
 	return []string{"anything: commands can reach what you can reach"}
 }
