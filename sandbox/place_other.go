@@ -25,8 +25,6 @@ func (confined) start(c centurion.Command, args, env []string, _ string, out *os
 	return startChild(c, args, env, out)
 }
 
-func (confined) outside(dir string) string { return dir }
-
 func (confined) close() error { return nil }
 
 // DefaultLimits returns none: nothing is limited on this system.
