@@ -599,6 +599,16 @@ func TestLinksOutOfTheProject(t *testing.T) {
 	}
 }
 
+// The name in the path of a project's state is cut between characters, and never empty.
+func TestProjectDirName(t *testing.T) {
+	for name, want := range map[string]string{"my project": "my-project", strings.Repeat("ä", 50): strings.Repeat("ä", 40), strings.Repeat("a", 41): strings.Repeat("a", 40),
+		"...": "root", "a\xffb": "a-b"} {
+		if got := fileName(name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestStateDir(t *testing.T) {
 	home := t.TempDir()
 	for name, tc := range map[string]struct {

@@ -137,7 +137,7 @@ func TestResolveErrors(t *testing.T) {
 func TestResolveEndpointVariable(t *testing.T) {
 	w := newWorld(t)
 	w.env["OPENAI_BASE_URL"] = "http://127.0.0.1:9/v1"
-	w.web(map[string]string{"http://127.0.0.1:9/v1/models": `{"data":[{"id":"qwen"}]}`})
+	w.web(map[string]string{"http://127.0.0.1:9/v1/models": `{"data":[{"object":"model"},{"id":"qwen"}]}`}) // one without a name is none
 	if r, err := w.resolve(""); err != nil || r.Model.String() != "openai/qwen" || r.From != "OPENAI_BASE_URL" || !r.Default {
 		t.Errorf("%s from %q (default %v), %v", r.Model, r.From, r.Default, err)
 	}

@@ -94,6 +94,28 @@ func (r *rig) hangs(agent string, times int64) {
 	r.restart()
 }
 
+// A mission that has ended in the store is not told to have stalled, whatever its last turn still waits for; a living one is.
+func TestStallOfAnEndedMission(t *testing.T) {
+	for status, told := range map[centurion.MissionStatus]int{centurion.MissionCancelled: 0, centurion.MissionRunning: 1} {
+		t.Run(string(status), func(t *testing.T) {
+			bubble(t, nil, func(r *rig) {
+				rec, _ := r.past(status, 0, nil)
+				m := newMission(r.ctx, r.host, rec)
+				defer m.st.End(nil)
+				c := r.conversation(m, nil, 1)
+				ended := make(chan error, 1)
+				c.Pulse.Begin(func(cause error) { ended <- cause })
+				time.Sleep(6 * time.Minute)
+				c.Examine()
+				if err := <-ended; centurion.KindOf(err) != centurion.KindStall {
+					t.Errorf("its turn ended with %v", err)
+				}
+				equal(t, "told", r.count(rec.ID, centurion.EventTaskStalled), told)
+			})
+		})
+	}
+}
+
 // ORCH-36: a session without any sign of life for five minutes is told of, cut off and tried again after five seconds, also
 // the mission's own, for which nobody polls. After three times it has failed.
 func TestStall(t *testing.T) {

@@ -99,7 +99,9 @@ func TestConflictComesBack(t *testing.T) {
 	equal(t, "merged", r.branchHas(m.ID, "x.txt"), "one and two")
 	two := r.task(m.ID, "T2")
 	equal(t, "returns", two.Returns, 1)
-	equal(t, "conflicts told", r.count(m.ID, centurion.EventMergeConflict), 1)
+	told := r.events(m.ID, centurion.EventMergeConflict)
+	equal(t, "conflicts told", len(told), 1)
+	equal(t, "whose conflict", told[0].Task+" "+told[0].Session, two.ID+" "+two.Session)
 	equal(t, "returns told", strings.Join(r.returns(m.ID, two.ID), "; "), "conflict x.txt 1")
 	for _, q := range r.requests("worker") {
 		if q.Session == two.Session && q.Step() == 3 {

@@ -246,6 +246,9 @@ func TestAsksAPerson(t *testing.T) {
 					m := r.mission(centurion.MissionOptions{Model: "a/1"})
 					r.is(m, centurion.MissionBlocked, "no")
 					has(t, m.Reason, hint)
+					if rec, err := r.store.Session(r.ctx, m.Session); err != nil || rec.Metadata.Retry != nil {
+						t.Errorf("the failures that were given up are kept: %+v, %v", rec.Metadata.Retry, err)
+					}
 					bad = false
 					if err := r.host.Control.Raise(r.ctx, m.ID, centurion.MissionOptions{Model: with}); err != nil {
 						t.Fatal(err)

@@ -254,6 +254,24 @@ func TestPlanIsShown(t *testing.T) {
 			equal(t, "verified", m.Verified, 2)
 		})
 	})
+	t.Run("accepted, and then changed", func(t *testing.T) { // also a check of an item that nobody was given yet
+		to := call("update_todo", args{"content": "# Plan\n- [x] T1 One\n  - verify: `exists a.txt`\n- [ ] T2 Two\n  - verify: `exists ./a.txt`\n"})
+		bubble(t, map[string]script{
+			"commander": steps(do(plans("- [ ] T1 One", "  - verify: `exists a.txt`", "- [ ] T2 Two", "  - verify: `exists a.txt`")), do(work("T1", makeA)), say("I wait"), do(to), do(work("T2", "x")), say("I wait")),
+			"worker":    steps(writeFile("a.txt")),
+		}, func(r *rig) {
+			var g guard.Group
+			m := r.start(opts)
+			done := r.inBackground(&g, m.ID)
+			r.answer(r.oneAsk(m.ID).ID, "run")
+			r.runs++
+			<-done
+			g.Wait()
+			said := r.results(m.ID, "update_todo")
+			has(t, said[1], "acceptance commands are not changed once work on them has begun", "T2")
+			equal(t, "its check stays", strings.Count(r.read(todoMD), "verify: `exists a.txt`"), 2)
+		})
+	})
 	t.Run("left, and accepted at the second time", func(t *testing.T) {
 		bubble(t, cast, func(r *rig) {
 			var g guard.Group

@@ -48,3 +48,18 @@ func TestTransactionsOfLanding(t *testing.T) {
 		t.Errorf("the answer is in transaction %d, the end of the task in %d, of %d", answer, end, len(all))
 	}
 }
+
+// What the mission's own agent merges is recorded before the branch moves: a host that dies in between is found out.
+func TestOwnLandingIsRecordedFirst(t *testing.T) {
+	t.Parallel()
+	r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{"commander": steps(do(writes("a.txt", "a\n")), say("made it"))})
+	m := r.mission(centurion.MissionOptions{})
+	r.is(m, centurion.MissionCompleted, "")
+	all := r.commits()
+	first := func(text string) int {
+		return slices.IndexFunc(all, func(pages []byte) bool { return bytes.Contains(pages, []byte(text)) })
+	}
+	if intent, done := first(`"merging":"`+m.Landed[0].Commit+`"`), first(string(centurion.EventMergeDone)); intent < 0 || done != intent+1 {
+		t.Errorf("the intent is in transaction %d, the merge in %d, of %d", intent, done, len(all))
+	}
+}

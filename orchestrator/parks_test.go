@@ -98,6 +98,29 @@ func TestParkedAcrossARestart(t *testing.T) {
 	})
 }
 
+// A person who resumes a mission whose Commander was parked wakes it: it is told, and asked once before its task ends.
+func TestParkedIsWokenByAResume(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(work("", "x")), say("I wait")),
+		"worker":    minutes(5, "made"),
+	}, func(r *rig) {
+		m := r.start(centurion.MissionOptions{})
+		l := r.live(m.ID)
+		time.Sleep(time.Minute)
+		if err := r.host.Control.Pause(r.ctx, m.ID, ""); err != nil {
+			t.Error(err)
+		}
+		r.is(l.settled(), centurion.MissionPaused, "")
+		r.restart()
+		l = r.live(m.ID)
+		time.Sleep(30 * time.Second)
+		asked := r.requests("commander")
+		equal(t, "requests until the task ends", len(asked), 2)
+		has(t, asked[len(asked)-1].Last(), "The person has resumed the mission.")
+		r.is(l.settled(), centurion.MissionCompleted, "")
+	})
+}
+
 // Who writes to the Commander is answered in words, also when it hands out work for that.
 func TestDelegatingAnswersAPerson(t *testing.T) {
 	bubble(t, map[string]script{

@@ -241,6 +241,23 @@ func TestPortion(t *testing.T) {
 	equal(t, "budget of its own", all(2).Or(all(1)), all(2))
 }
 
+// A task that has waited for another one is at work like any other once it begins: others may wait for what it will release.
+func TestWaitedTaskIsAtWork(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One", "- [ ] T2 Two\n  - after: T1")), do(work("T1", "first"), work("T2", "second"))),
+		"worker":    func(scripted.Request) scripted.Answer { return after(time.Minute, say("made")) },
+	}, func(r *rig) {
+		m := r.start(centurion.MissionOptions{})
+		l := r.live(m.ID)
+		for _, want := range []string{"3 accounts, 2 at rest", "2 accounts, 1 at rest"} { // T1 at work, then T2; the Commander is parked
+			time.Sleep(45 * time.Second)
+			now := r.host.running(m.ID).loop.Reserves.State()
+			equal(t, "budget", fmt.Sprintf("%d accounts, %d at rest", now.Accounts, now.Resting), want)
+		}
+		r.is(l.settled(), centurion.MissionCompleted, "")
+	})
+}
+
 // O2: a request that is over gives back what was reserved for it, also when nothing could be recorded of it.
 func TestRequestGivesBack(t *testing.T) {
 	bubble(t, nil, func(r *rig) {

@@ -88,7 +88,10 @@ func TestResumeRefused(t *testing.T) {
 					goesOn("worker", "x", "nonsense", nil), goesOn("worker", "first", id, nil), goesOn("worker", "second", id, nil))
 			case 4:
 				return say("I wait")
-			case 5: // as one whose session was dropped
+			case 5:
+				at.dropsSession(at.tasks(at.mission1())[1].Session)
+				return do(goesOn("worker", "x", at.tasks(at.mission1())[1].ID, nil))
+			case 6: // as one whose session was removed
 				at.edit(at.tasks(at.mission1())[1].ID, func(t *centurion.Task) { t.Session = "ses_gone" })
 				at.edit(at.tasks(at.mission1())[0].ID, func(t *centurion.Task) { t.Session = "" })
 				return do(goesOn("worker", "x", at.tasks(at.mission1())[1].ID, nil), goesOn("worker", "x", id, nil))
@@ -110,10 +113,23 @@ func TestResumeRefused(t *testing.T) {
 		for i, want := range []string{"You will be told", "You will be told", "task " + tasks[1].Name() + " has not ended: it is running",
 			"task " + tasks[0].Name() + " is the worker's. resume it as worker", "there is no task", `there is no task "nonsense" to resume`,
 			"You will be told", "task " + tasks[2].Name() + " has not ended",
-			"is not kept any more", "ended before it began"} {
+			"is not kept any more", "is not kept any more", "ended before it began"} {
 			has(t, said[i], want)
 		}
 		equal(t, "tasks", len(tasks), 3)
+	})
+}
+
+// dropsSession drops a session, as the cleaning of ended tasks does.
+func (r *rig) dropsSession(session string) {
+	r.t.Helper()
+	r.update(func(tx *store.Tx) error {
+		rec, err := tx.Session(session)
+		if err != nil {
+			return err
+		}
+		rec.Time.Archived = 1
+		return tx.PutSession(&rec)
 	})
 }
 

@@ -129,3 +129,22 @@ func fileText(t *testing.T, path string) string {
 	}
 	return string(b)
 }
+
+// The person is told once why there is no checkout; a full disk ends the mission instead, with its own notice.
+func TestNoCheckoutIsToldOnce(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		rec := r.start(centurion.MissionOptions{})
+		m := newMission(r.ctx, r.host, rec)
+		defer m.drop(nil)
+		m.iso.Ground = &isolation.Ground{}
+		for kind, told := range map[centurion.Kind]int{centurion.KindDisk: 0, centurion.KindConflict: 1} {
+			before := r.count(rec.ID, centurion.EventMissionUpdated)
+			for range 2 {
+				if err := m.iso.TellNoCheckout(r.ctx, &centurion.Error{Kind: kind, Msg: "no room"}); err != nil {
+					t.Error(err)
+				}
+			}
+			equal(t, string(kind)+" told", r.count(rec.ID, centurion.EventMissionUpdated)-before, told)
+		}
+	})
+}

@@ -63,6 +63,20 @@ func TestManyTasks(t *testing.T) {
 	}
 }
 
+// A task whose work is being checked holds no slot: the next one begins meanwhile.
+func TestCheckHoldsNoSlot(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One", "  - verify: `build 9m`", "- [ ] T2 Two")), do(work("T1", "x"), work("T2", "y")), say("I wait")),
+		"worker":    func(scripted.Request) scripted.Answer { return after(time.Minute, say("made")) },
+	}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{MaxWorkers: 1})
+		r.is(m, centurion.MissionCompleted, "")
+		if d := r.task(m.ID, "T2").Started.Sub(r.task(m.ID, "T1").Started.Time); d < time.Minute || d > 2*time.Minute {
+			t.Errorf("the second began %s after the first", d)
+		}
+	})
+}
+
 // atOnce returns how many of the tasks ran at the same time at most.
 func atOnce(tasks []centurion.Task) int {
 	peak := 0

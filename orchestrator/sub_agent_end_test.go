@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"centurion"
 	"centurion/provider"
 	"centurion/provider/scripted"
+	"centurion/store"
 )
 
 // SUB-9, SUB-12, C-5: a sub-agent from which nothing comes for the idle time is stopped with its commands, and the error
@@ -122,6 +124,33 @@ func TestSubAgentFails(t *testing.T) {
 			}
 			r.adds(m.ID)
 		})
+	})
+}
+
+// What was recorded of a sub-agent that failed is its result; its last text stands in only where nothing was.
+func TestSubAgentKeepsItsResult(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		rec, tasks := r.past(centurion.MissionRunning, 2, func(t *centurion.Task) { t.Status, t.Sub = centurion.TaskFailed, &centurion.SubAgent{} })
+		r.edit(tasks[0].ID, func(t *centurion.Task) { t.Result = "recorded" })
+		r.edit(tasks[1].ID, func(t *centurion.Task) { t.Result = "" })
+		r.update(func(tx *store.Tx) error {
+			for i := range tasks {
+				msg := centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: tasks[i].Session, Role: centurion.RoleAssistant}
+				part := centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: tasks[i].Session, MessageID: msg.ID, Type: centurion.PartText, Text: "said last"}
+				if err := errors.Join(tx.PutMessage(&msg), tx.PutPart(&part)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		m := newMission(r.ctx, r.host, rec)
+		defer m.drop(nil)
+		for i, want := range []string{"recorded", "said last"} {
+			rep, err := m.opener.Tools.SubAgents(nil).Join(r.ctx, nil, tasks[i].ID)
+			if err != nil || rep.Task.Result != want {
+				t.Errorf("%q, want %q, %v", rep.Task.Result, want, err)
+			}
+		}
 	})
 }
 

@@ -1,11 +1,15 @@
 package orchestrator
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"centurion"
+	"centurion/guard"
 	"centurion/provider/scripted"
 )
 
@@ -82,6 +86,67 @@ func TestCommanderCatchesUp(t *testing.T) {
 	all := strings.Join(r.results(m.ID, "read"), "\n")
 	has(t, all, "own")
 	has(t, all, "made")
+}
+
+// A checkout with work that is not merged yet is not moved to what others have merged.
+func TestUnmergedWorkStaysInItsCheckout(t *testing.T) {
+	t.Parallel()
+	r, m := idle(t, map[string]string{"base.txt": "base\n"})
+	seat, err := m.iso.Seat(r.ctx, "ses_x", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ws, leave, err := seat.Where.Write(r.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	own := filepath.Join(ws.Dir(), "own.txt")
+	if err := os.WriteFile(own, []byte("own\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := seat.Checkout().Commit(r.ctx, "own"); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.iso.Ground.Repo.Advance(r.ctx, m.iso.Branch(), m.iso.Ground.Base.Commit, r.work(m, map[string]string{"a.txt": "a\n"}).ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.iso.CatchUp(r.ctx, &seat); err != nil {
+		t.Error(err)
+	}
+	if b, err := os.ReadFile(own); string(b) != "own\n" {
+		t.Errorf("own.txt is %q, %v", b, err)
+	}
+}
+
+// A reader that waits for others gets the newest state as soon as they have left, not only when its patience ends.
+func TestReaderIsServedWhenOthersLeave(t *testing.T) {
+	faked(func(t *testing.T) {
+		r, m := idle(t, map[string]string{"base.txt": "base\n"})
+		_, leave, err := m.iso.PlaceOf("ses_x", "x").Read(r.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.iso.Ground.Repo.Advance(r.ctx, m.iso.Branch(), m.iso.Ground.Base.Commit, r.work(m, map[string]string{"a.txt": "a\n"}).ID); err != nil {
+			t.Fatal(err)
+		}
+		var g guard.Group
+		began := time.Now()
+		g.Go("read", func() error {
+			ws, leave, err := m.iso.PlaceOf("ses_y", "y").Read(r.ctx)
+			if err != nil {
+				return err
+			}
+			defer leave()
+			_, err = os.Stat(filepath.Join(ws.Dir(), "a.txt"))
+			return err
+		})
+		synctest.Wait()
+		leave()
+		if err := g.Wait(); err != nil || time.Since(began) > 0 {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})(t)
 }
 
 // A mission's own agent that is not to write merges nothing, whatever its commands have changed.

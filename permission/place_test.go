@@ -37,7 +37,7 @@ func linked() Place {
 func TestLinksAreFollowed(t *testing.T) {
 	for script, want := range map[string]Action{
 		`cat a.go`: Allow, `cat inner`: Allow, `ls -la sub`: Allow, `grep -r x sub`: Allow, `diff a b`: Allow, `cat *.go`: Allow, `grep key a.go`: Allow, `wc -l $(git ls-files)`: Ask,
-		`cat key`: Ask, `cat < key`: Ask, `cat k*`: Ask, `cat */key`: Ask, `cat [k]ey`: Ask, `head -n 1 sub/../key`: Ask, `cat /home/ada/project/key`: Ask, `cat "$PWD/key"`: Ask, `cat ./key`: Ask,
+		`cat key`: Ask, `cat < key`: Ask, `cat k*`: Ask, `f="a.go k*"; cat $f`: Ask, `cat */key`: Ask, `cat [k]ey`: Ask, `head -n 1 sub/../key`: Ask, `cat /home/ada/project/key`: Ask, `cat "$PWD/key"`: Ask, `cat ./key`: Ask,
 		`cat notes`: Ask, `timeout 5 cat key`: Ask, `x=key; cat $x`: Ask, `for f in k*; do cat "$f"; done`: Ask, `cd sub && cat key`: Ask, `cd sub; cd ..; cat key`: Ask, `(cd sub && cat key)`: Ask,
 		`cd sub && ls`: Allow, `cd a && cd a && cat key`: Ask, `for i in 1 2; do cd a; cat key; done`: Ask, `for i in 1 2; do cat key; cd a; done`: Ask, `while true; do cd sub; done`: Ask, `grep -R x sub`: Ask,
 		`grep --dereference-rec x .`: Ask, `grep -Rn x`: Ask, `diff -r sub other`: Ask, `cat huge`: Ask, `grep x huge`: Ask, `cat < huge`: Ask, `ls out`: Ask, `echo "$(cat key)"`: Ask, `cat a.go | sort - key`: Ask,

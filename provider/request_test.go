@@ -82,6 +82,8 @@ func TestRequestFields(t *testing.T) {
 		{name: "but not these", model: "gpt-4.1", extra: map[string]any{"model": "x", "stream": false, "messages": 1}, want: map[string]any{"model": "gpt-4.1", "stream": true}},
 		{name: "tools of gpt-6-sol", model: "gpt-6-sol", req: Request{Tools: []ToolSpec{{Name: "b"}}}, want: map[string]any{"reasoning_effort": "none"}},
 		{name: "tools of gpt-5.6-terra", model: "gpt-5.6-terra", req: Request{Tools: []ToolSpec{{Name: "b"}}}, want: map[string]any{"reasoning_effort": "none"}},
+		{name: "tools of gpt-6-sol, configured otherwise", model: "gpt-6-sol", req: Request{Tools: []ToolSpec{{Name: "b"}}}, extra: map[string]any{"reasoning_effort": "low"},
+			want: map[string]any{"reasoning_effort": "low"}},
 		{name: "tools of gpt-5.5", model: "gpt-5.5", req: Request{Tools: []ToolSpec{{Name: "b"}}}, want: map[string]any{"reasoning_effort": nil}},
 		{name: "no tools of gpt-6-sol", model: "gpt-6-sol", want: map[string]any{"reasoning_effort": nil}},
 		{name: "mistral", provider: "mistral", model: "m", want: map[string]any{"stream_options": nil}},

@@ -190,3 +190,14 @@ func BenchmarkText(b *testing.B) {
 		}
 	}
 }
+
+// Sixteen letters and digits in a row, some of each, look like a key; one less, one kind only, or a sign between them do not.
+func TestMixed(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]bool{"abcdefgh12345678": true, "abcdefgh1234567": false, "abcdefghijklmnop": false, "1234567812345678": false,
+		"abcdefgh-12345678": false, "a-bcdefgh12345678-": false, "--1bcdefghijklmnop": true} {
+		if got := mixed(s); got != want {
+			t.Errorf("%q: %v, want %v", s, got, want)
+		}
+	}
+}

@@ -175,6 +175,7 @@ func TestConfinementHolds(t *testing.T) {
 			{script: `test -S "$HOME/a service"`, only: confine.Full},
 			{script: `echo x > /etc/planted`},
 			{script: `echo x > /usr/planted`},
+			{script: `grep -E '^([^ ]+ ){4}/(sys|dev)(/[^ ]*)? rw' /proc/self/mountinfo | grep -v ' /dev/shm '`, only: confine.Full}, // mounts below /, too
 			{script: `ls /proc | grep -c '^[0-9]' | grep -q '[0-9][0-9]'`, only: confine.Full},
 		} {
 			res := s.run(t, centurion.Command{Script: test.script})

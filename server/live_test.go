@@ -1,12 +1,14 @@
 package server_test
 
 import (
+	"errors"
 	"testing"
 
 	"centurion"
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/mail"
 	"centurion/server"
+	"centurion/store"
 )
 
 // What controls a session crosses the socket with ids completed and errors of their kinds, and without a host only
@@ -40,5 +42,17 @@ func TestLive(t *testing.T) {
 	}
 	if err := idle.Abort(t.Context(), short, ""); centurion.KindOf(err) != centurion.KindConflict {
 		t.Errorf("without a host: %v", err)
+	}
+}
+
+// The reason of a mission's own state is not hidden by a turn that a person has stopped.
+func TestReasonStandsBeforeStopped(t *testing.T) {
+	p := newProject(t)
+	p.mission.Status, p.mission.Reason, p.session.Metadata.Aborted = centurion.MissionRunning, "its own reason", "enough"
+	if err := p.store.Update(t.Context(), func(tx *store.Tx) error { return errors.Join(tx.PutMission(&p.mission), tx.PutSession(&p.session)) }); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := p.local.Missions(t.Context()); err != nil || len(all) != 1 || all[0].Reason != "its own reason" {
+		t.Errorf("%+v, %v", all, err)
 	}
 }

@@ -135,6 +135,7 @@ func TestCompactionBeforeTheWindowIsFull(t *testing.T) {
 		tokens                 int64 // that the last answer reports
 		want                   int
 	}{
+		{"another model's count", 100_000, 0, 0, 80_500, 0},
 		{"unknown window", 0, 0, 0, 1 << 30, 0},
 		{"a fifth is left", 100_000, 0, 0, 79_000, 0},
 		{"less than a fifth is left", 100_000, 0, 0, 80_500, 1},
@@ -160,6 +161,9 @@ func TestCompactionBeforeTheWindowIsFull(t *testing.T) {
 			})
 			r.turn()
 			r.cfg.Window, r.cfg.Buffer, r.cfg.MaxOut = tt.window, tt.buffer, tt.maxOut
+			if tt.name == "another model's count" { // it says nothing of what this one will count
+				r.cfg.Ref.ID = "another"
+			}
 			r.reopen()
 			r.say("go on")
 			r.turn()

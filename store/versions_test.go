@@ -191,6 +191,18 @@ func TestDecisionsAreTakenOver(t *testing.T) {
 	}
 }
 
+// A merge is open only while nobody has told its end: of a task that was merging when its last commit was told, nothing is.
+func TestToldMergeIsNotOpen(t *testing.T) {
+	t.Parallel()
+	for commit, want := range map[string]string{"told": "", "untold": `,"merging":"untold"`} {
+		d := decisions{merged: map[string]bool{"told": true}}
+		r := &row{cols: []sql.RawBytes{[]byte("tsk_1"), []byte(`{"status":"merging","landed":[{"commit":"` + commit + `"}]}`)}}
+		if got := d.lacks(r); got != want {
+			t.Errorf("%s: %q, want %q", commit, got, want)
+		}
+	}
+}
+
 // damageEvents changes an event that decides nothing.
 func damageEvents(path string) error {
 	db, err := sql.Open("sqlite", path)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"centurion"
 )
@@ -318,8 +319,29 @@ func TestGoexit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Update(t.Context(), func(*Tx) error { runtime.Goexit(); return nil }); centurion.KindOf(err) != centurion.KindState {
-		t.Error(err)
+	began, queued, second := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := s.Update(t.Context(), func(*Tx) error { close(began); <-queued; runtime.Goexit(); return nil }); centurion.KindOf(err) != centurion.KindState {
+			t.Error(err)
+		}
+	})
+	<-began
+	wg.Go(func() { second <- s.Update(t.Context(), func(*Tx) error { return nil }) })
+	for n := 0; n == 0; runtime.Gosched() {
+		s.mu.Lock()
+		n = len(s.queue)
+		s.mu.Unlock()
+	}
+	close(queued)
+	select {
+	case err := <-second:
+		if centurion.KindOf(err) != centurion.KindState {
+			t.Errorf("the update that was queued: %v", err)
+		}
+		wg.Wait()
+	case <-time.After(10 * time.Second):
+		t.Error("the update that was queued waits for ever")
 	}
 	if err := s.Update(t.Context(), func(*Tx) error { return nil }); centurion.KindOf(err) != centurion.KindState {
 		t.Error(err)

@@ -115,6 +115,18 @@ func TestRedoOfAMerge(t *testing.T) {
 				t.Errorf("taken back: %+v, merged %+v, %v", m.TakenBack, m.Merged, err)
 			}
 		},
+		"the person has made the same change": func(t *testing.T, r *rig) {
+			r.merged()
+			r.do(UndoRequest{}, r.mission.ID, "")
+			r.write("a.txt", "a\n")
+			r.git("add", "-A")
+			r.git("commit", "-qm", "mine")
+			before := r.state()
+			r.do(redo, r.mission.ID, "are in your branch already")
+			if r.state() != before {
+				t.Error("something was touched")
+			}
+		},
 		"it is back already": func(t *testing.T, r *rig) { // by a host that died, or by hand
 			r.merged()
 			tip := r.git("rev-parse", "HEAD")

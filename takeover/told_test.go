@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -363,5 +364,24 @@ func TestUndoIsNotCutOff(t *testing.T) {
 	}
 	if task, err = r.store.Task(t.Context(), r.task.ID); err != nil || !task.Undone.IsZero() {
 		t.Errorf("brought back: undone %v, %v", task.Undone, err)
+	}
+}
+
+// After a merge was recorded, the work is what its rows say, also those of its task: another host may have written them meanwhile.
+func TestRecordedWorkIsReadAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	w, err := r.workOf(t.Context(), r.task.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := r.task
+	now.Title = "meanwhile"
+	r.put(&now)
+	if err := r.recordMerged(t.Context(), &w, func(m *centurion.Mission) { m.Goal = "changed" }, nil); err != nil {
+		t.Fatal(err)
+	}
+	if w.task.Title != now.Title || w.mission.Goal != "changed" || !slices.ContainsFunc(w.tasks, func(t centurion.Task) bool { return t.Title == now.Title }) {
+		t.Errorf("task %q, mission %q", w.task.Title, w.mission.Goal)
 	}
 }

@@ -141,6 +141,7 @@ func TestEdit(t *testing.T) {
 		{"once", "a\nb\nc\n", "b", "B", false, "a\nB\nc\n"},
 		{"several lines", "a\nb\nc\n", "a\nb\n", "x\n", false, "x\nc\n"},
 		{"all", "x y x\n", "x", "z", true, "z y z\n"},
+		{"all, one beside the other", "aaaaa\n", "aa", "b", true, "bba\n"},
 		{"delete", "a\nb\nc\n", "b\n", "", false, "a\nc\n"},
 		{"CRLF kept", "a\r\nb\r\nc\r\n", "a\nb\n", "a\nx\ny\n", false, "a\r\nx\r\ny\r\nc\r\n"},
 		{"CRLF within a line", "a\r\nb\r\n", "b", "b\nc", false, "a\r\nb\r\nc\r\n"},

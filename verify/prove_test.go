@@ -297,7 +297,7 @@ func TestManifestFile(t *testing.T) {
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[string][]string{
-		"bash check.sh": {"check.sh"}, "./check.sh -x": {"check.sh"}, "python3 -u verify.py && node ./t/a.js": {"verify.py", "t/a.js"}, "go test ./a/...": nil, "python -m pytest tests/a.py": nil,
+		"bash check.sh": {"check.sh"}, "bash\tcheck.sh": {"check.sh"}, "./check.sh -x": {"check.sh"}, "python3 -u verify.py && node ./t/a.js": {"verify.py", "t/a.js"}, "go test ./a/...": nil, "python -m pytest tests/a.py": nil,
 		"cd x && FOO=1 bash -e 'a b.sh' | tee out": {"a b.sh"}, "gcc -o t t.c limit.c && ./t": {"t"}, "grep -q a README.md": nil, "test -f out.txt": nil, "bash -c 'x.sh'": nil, "/usr/bin/env python3 a.py": {"a.py"}, "": nil,
 	} {
 		got := slices.DeleteFunc(scripts(command), func(s string) bool { return s == "" })

@@ -249,6 +249,10 @@ func TestMergeRefuses(t *testing.T) {
 			work: func(x *rig, base centurion.Base) string { return x.commitOf(base.Commit, content(nine(five("mine")))) }, overlap: []string{"a"}},
 		"same lines": {before: func(x *rig) { x.write("a", five("mine")) },
 			work: func(x *rig, base centurion.Base) string { return x.commitOf(base.Commit, content(five("MINE"))) }, conflicts: "a"},
+		"renamed, worked on": {before: func(x *rig) { os.Remove(filepath.Join(x.top, "a")); x.write("moved", five("mine")) },
+			work: func(x *rig, base centurion.Base) string {
+				return x.commitOf(base.Commit, map[string][]byte{"moved": []byte(five("MINE"))})
+			}, conflicts: "a"},
 		"untracked, worked on": {before: func(x *rig) { x.write("u", "u\n") },
 			work: func(x *rig, base centurion.Base) string {
 				return x.commitOf(base.Commit, map[string][]byte{"u": []byte("u\nmore\n")})

@@ -42,7 +42,7 @@ type seen struct {
 // are stored as objects, so that nothing is lost.
 func (p placer) look(ctx context.Context, index string, paths []string) (seen, error) {
 	s := seen{map[string]entry{}, map[string]fs.FileInfo{}, map[string]string{}}
-	var there, absent bytes.Buffer
+	var there bytes.Buffer
 	for _, name := range paths {
 		if up := p.notADirectory(name); up != "" {
 			s.blocked[name] = up
@@ -51,7 +51,6 @@ func (p placer) look(ctx context.Context, index string, paths []string) (seen, e
 		info, err := os.Lstat(filepath.Join(p.top, filepath.FromSlash(name)))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			absent.WriteString(name + "\x00")
 		case err != nil:
 			return s, diskError("look at "+name, err)
 		case info.IsDir():

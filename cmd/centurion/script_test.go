@@ -254,7 +254,7 @@ func job(ts *testscript.TestScript, name string) *running {
 
 func signalCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: signal NAME INT|KILL|TERM|STOP|CONT...")
+		ts.Fatalf("usage: signal NAME INT|KILL|TERM|STOP|CONT|HUP...")
 	}
 	for i, name := range args[1:] {
 		sig := map[string]os.Signal{"INT": os.Interrupt, "KILL": os.Kill, "TERM": syscall.SIGTERM}[name]

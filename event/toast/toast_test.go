@@ -440,7 +440,9 @@ func TestWith(t *testing.T) {
 		}
 		go func() {
 			send((&script{}).queued("a", "b").started("a", "b"))
-			time.Sleep(10 * time.Second)
+			time.Sleep(300 * time.Millisecond)
+			send((&script{}).fact(centurion.EventMessageCreated, `{}`)) // it makes nobody wait longer
+			time.Sleep(9700 * time.Millisecond)
 			send((&script{}).ended("a", centurion.TaskCompleted))
 			time.Sleep(10 * time.Second)
 			send((&script{}).ended("b", centurion.TaskCompleted).fact(centurion.EventMissionCompleted, `{}`))

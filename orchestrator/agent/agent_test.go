@@ -110,6 +110,22 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
+// A conversation waits until each of its waits is over, also when one of them is ended twice.
+func TestWaitsAreCounted(t *testing.T) {
+	t.Parallel()
+	var l Live
+	first, second := l.Wait(WaitSlot), l.Wait(WaitSlot)
+	first()
+	first()
+	if w := l.Standing().Waits; w != WaitSlot {
+		t.Errorf("with one left it waits for %q", w)
+	}
+	second()
+	if w := l.Standing().Waits; w != "" {
+		t.Errorf("with none left it waits for %q", w)
+	}
+}
+
 // A tool call runs until it is done, the oldest first; within it nothing can be stopped that it would wait for.
 func TestRunningCalls(t *testing.T) {
 	t.Parallel()

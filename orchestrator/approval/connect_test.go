@@ -87,6 +87,26 @@ func TestRefusedNamesReachNoProxy(t *testing.T) {
 	}
 }
 
+// An ask that a stop interrupted is no answer: the next connection asks again, and what a person says then counts for all that follow.
+func TestInterruptedAskAboutAHost(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	c := connections{known: map[string]error{}, ask: func(_ context.Context, a tools.Access) error {
+		if asked++; asked == 1 {
+			return context.Canceled
+		}
+		return refused(a, "a person refused it")
+	}}
+	for i, want := range []centurion.Kind{centurion.KindCancelled, centurion.KindPermission, centurion.KindPermission} {
+		if _, err := c.dial(t.Context(), "a.example:443"); centurion.KindOf(err) != want {
+			t.Errorf("connection %d: %v", i, err)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
 func TestOneCommandNamesFewHosts(t *testing.T) {
 	t.Parallel()
 	asked := 0

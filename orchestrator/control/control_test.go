@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/agents"
 	"centurion/orchestrator/agent"
 	"centurion/store"
 )
@@ -222,5 +223,10 @@ func TestActivityWithoutATurn(t *testing.T) {
 		if s.Activity != test.want || s.Waits != test.waits || test.task != "" && s.Reason != "why" {
 			t.Errorf("%s: %q, waits for %q, because %q", name, s.Activity, s.Waits, s.Reason)
 		}
+	}
+	closing := State{Activity: agent.Busy, Waits: agent.WaitModel} // its run is not gone yet; a message would begin it again
+	closing.judge(centurion.Mission{Status: centurion.MissionCompleted, Reason: "why", Options: centurion.MissionOptions{Profile: agents.ProfileAssistant}}, nil, true)
+	if closing.Activity != agent.Stopped || closing.Waits != "" || closing.Reason != "why" {
+		t.Errorf("of a closing run: %+v", closing)
 	}
 }

@@ -89,6 +89,40 @@ func TestPromptWaitsForTheDecision(t *testing.T) {
 	}
 }
 
+// A completed run that a message has reopened goes on at once, but not on a host that is leaving.
+func TestReopenedRunStaysBehind(t *testing.T) {
+	withDesk(t, func(t *testing.T, d *Desk, m centurion.Mission, _ func(context.Context) <-chan prompted) {
+		if err := d.store.Update(t.Context(), func(tx *store.Tx) error { _, err := reopen(tx, m); return err }); err != nil {
+			t.Fatal(err)
+		}
+		leaving, leave := context.WithCancel(t.Context())
+		leave()
+		for ctx, want := range map[context.Context]bool{leaving: false, t.Context(): true} {
+			d.Expect(m.ID)
+			if got := d.Closed(ctx, m, m.ID, nil); got != want {
+				t.Errorf("leaving %v: it goes on %v", ctx.Err() != nil, got)
+			}
+		}
+	})
+}
+
+// The history of a completed run that a message would reopen may be shortened; that of a cancelled one is of no use to anybody.
+func TestCompactOfACompletedRun(t *testing.T) {
+	withDesk(t, func(t *testing.T, d *Desk, m centurion.Mission, _ func(context.Context) <-chan prompted) {
+		to := Receiver{Mission: m.ID, Session: m.Session}
+		if got, err := d.compactReceiver(t.Context(), Post{To: m.Session}, to); err != nil || !got.Short {
+			t.Errorf("%+v, %v", got, err)
+		}
+		m.Status = centurion.MissionCancelled
+		if err := d.store.Update(t.Context(), func(tx *store.Tx) error { return tx.PutMission(&m) }); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.compactReceiver(t.Context(), Post{To: m.Session}, to); centurion.KindOf(err) != centurion.KindConflict {
+			t.Errorf("of a cancelled one: %v", err)
+		}
+	})
+}
+
 // A prompt ends with its caller's context, or with the run that it waits for. No waiter stays behind.
 func TestPromptLeavesNoWaiter(t *testing.T) {
 	gone := errors.New("the caller has gone")

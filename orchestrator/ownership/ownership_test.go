@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/agents"
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/state"
 	"centurion/store"
@@ -51,6 +52,22 @@ func TestWhoElseHasNotBegun(t *testing.T) {
 		m.Take(task.Item, []string{fmt.Sprintf("d%d/**", i)})
 	}
 	has(t, m.WhoElse("", "ses_1"), "T0 is taken by another agent that has not begun yet: d0/**\n", "T1 is being worked on by another agent: d1/**\n", "T2 is being worked on by another agent: d2/**\n")
+}
+
+// Of those at work without files, a session is told of others' only: not of its own, nor of what it has delegated itself.
+func TestWorkWithoutFilesOfOthers(t *testing.T) {
+	t.Parallel()
+	m := filesOf(t, nil)
+	m.st.Cast = agents.Default()
+	for i, parent := range []string{"ses_1", "ses_2"} {
+		task := centurion.Task{ID: fmt.Sprintf("tsk_%d", i), Item: fmt.Sprintf("T%d", i), Agent: "worker", Parent: parent, Status: centurion.TaskRunning, Attempt: 1}
+		r := &state.Run{ID: task.ID, Item: task.Item, Name: task.Name()}
+		r.Now.Store(&task)
+		m.st.Add(r)
+	}
+	equal(t, "told to the first", strings.Join(m.unnamed("", "ses_1", nil), " "), "T1")
+	equal(t, "told to a third", len(m.unnamed("", "ses_3", nil)), 2)
+	equal(t, "told to who works on one", strings.Join(m.unnamed("T1", "ses_3", nil), " "), "T0")
 }
 
 // A task that has not begun is said to wait for a slot only where there is none.

@@ -48,6 +48,34 @@ func TestReviewed(t *testing.T) {
 	}
 }
 
+// A review that found faults is not offered again until something was done since: by a worker, or by the mission's own agent.
+func TestReviewThatFoundFaults(t *testing.T) {
+	t.Parallel()
+	doc, err := todo.Parse([]byte("# P\n- [x] T1 a @worker\n- [ ] T2 b @reviewer\n  - after: T1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := func(item, agent string, ended int64, result string) centurion.Task {
+		return centurion.Task{ID: item + agent, Item: item, Agent: agent, Status: centurion.TaskCompleted, Ended: centurion.MillisTime(ended), Result: result}
+	}
+	fail := []centurion.Task{task("T1", "worker", 1000, ""), task("T2", "reviewer", 5000, "FAIL: it is wrong")}
+	for name, c := range map[string]struct {
+		v      View
+		failed bool
+	}{
+		"nothing since":      {View{Tasks: fail}, true},
+		"own work before it": {View{Tasks: fail, Own: time.UnixMilli(4000)}, true},
+		"own work since":     {View{Tasks: fail, Own: time.UnixMilli(6000)}, false},
+		"a worker since":     {View{Tasks: append(fail[:1:1], task("T1", "mender", 6000, ""), fail[1])}, false},
+	} {
+		c.v.Plan = plan.View{Doc: doc}
+		start, failed := c.v.Next()
+		if (len(failed) == 1) != c.failed || (len(start) == 1) == c.failed {
+			t.Errorf("%s: may start %q, found faults %q", name, start, failed)
+		}
+	}
+}
+
 // A verdict counts after a redo as it did before the undo: the work is as old as it was.
 func TestWorkEnded(t *testing.T) {
 	t.Parallel()
