@@ -197,7 +197,8 @@ type Limits struct {
 	StuckRounds        int           // without progress before another approach is requested
 	PauseRounds        int           // without progress before a person is asked
 	MaxReopened        int           // how often a failed check sends work back
-	MaxCommands        int           // parallel shell commands of the whole host
+	MaxCommands        int           // parallel shell commands of the whole host, without checks
+	MaxChecks          int           // parallel checks of the whole host
 	MaxProcesses       int           // of the commands of a workspace together
 	MaxMemory          int           // likewise, in MiB
 	AskTimeout         time.Duration // of an ask
@@ -271,6 +272,7 @@ func limitFields() []field[Own] {
 		integer("pause_rounds", 1, 0, func(o *Own) *int { return &o.PauseRounds }),
 		integer("max_reopened", 1, 0, func(o *Own) *int { return &o.MaxReopened }),
 		integer("max_commands", 1, 0, func(o *Own) *int { return &o.MaxCommands }),
+		integer("max_checks", 1, 0, func(o *Own) *int { return &o.MaxChecks }),
 		integer("max_processes", 1, 0, func(o *Own) *int { return &o.MaxProcesses }),
 		integer("max_memory", 1, 0, func(o *Own) *int { return &o.MaxMemory }),
 	}

@@ -132,7 +132,8 @@ func ownDocs() map[string]struct {
 		"stuck_rounds":           {"3", false, "rounds without progress before another approach is asked for"},
 		"pause_rounds":           {"5", false, "rounds without progress before you are asked"},
 		"max_reopened":           {"3", false, "how often a failed check sends work back"},
-		"max_commands":           {"one for each processor, at least 2", false, "shell commands at once"},
+		"max_commands":           {"one for each processor, at least 2", false, "shell commands at once, without checks"},
+		"max_checks":             {"one for each processor, at least 2", false, "checks at once: the merge queue proves work on top of work that is not merged yet; 1 proves one after the other"},
 		"max_processes":          {"512", false, "processes of the commands of one checkout together on Linux, of each command on Windows: more, and they are ended"},
 		"max_memory":             {"half of the machine's", false, "their memory together, in MiB, likewise"},
 	}

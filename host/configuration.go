@@ -118,7 +118,7 @@ func (h *Host) startCleaner(how Options) {
 // limits are the configured limits; zero means the orchestrator's default.
 func limits(cfg *config.Config, how Options) orchestrator.Config {
 	o := &cfg.Own
-	return orchestrator.Config{Workers: o.MaxWorkers, PerAgent: o.MaxPerAgent, Countdown: o.Countdown, Returns: o.MaxReopened,
+	return orchestrator.Config{Workers: o.MaxWorkers, PerAgent: o.MaxPerAgent, Checks: o.MaxChecks, Countdown: o.Countdown, Returns: o.MaxReopened,
 		Await: o.WaitTimeout, GateWait: o.GateRelease, NewApproach: o.StuckRounds, GiveUp: o.PauseRounds,
 		AskTimeout: o.AskTimeout, Buffer: o.CompactionBuffer, DiskWait: how.DiskWait, TaskBudget: o.TaskBudget,
 		PollInterval: o.PollInterval, SessionTTL: o.SessionTTL,
@@ -144,7 +144,7 @@ func (h *Host) newRunner(cfg *config.Config, home string) (*sandbox.Runner, erro
 		return nil, StateError(dir, err)
 	}
 	how, err := h.Place.confinement(cfg, home, dir)
-	return &sandbox.Runner{Mark: h.Place.Mark(), Slots: cfg.Own.MaxCommands, Confine: how}, err
+	return &sandbox.Runner{Mark: h.Place.Mark(), Slots: cfg.Own.MaxCommands, Checks: cfg.Own.MaxChecks, Confine: how}, err
 }
 
 // RunOnce runs a command of the person's outside of a host, confined like those of agents, but with the network.

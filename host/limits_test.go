@@ -38,12 +38,12 @@ func TestLimitsReachTheOrchestrator(t *testing.T) {
 		}
 		return cfg
 	}
-	got := limits(load(`{"max_workers": 1, "max_per_agent": 2, "max_reopened": 3, "stuck_rounds": 4, "pause_rounds": 5, "keep_tasks": 6,
+	got := limits(load(`{"max_workers": 1, "max_per_agent": 2, "max_reopened": 3, "stuck_rounds": 4, "pause_rounds": 5, "keep_tasks": 6, "max_checks": 14,
 		"max_attempts": 7, "compaction": {"buffer": 8000}, "task_budget": {"rounds": 9},
 		"countdown": "1s", "wait_timeout": "2s", "gate_release": "3s", "poll_interval": "4s", "stall_timeout": "5s", "session_ttl": "6s",
 		"retention": "7s", "archive_after": "8s", "archive_failed_after": "9s", "retry_delay": "10s", "ask_timeout": "12s",
 		"sub_agent_idle": "13s", "persist": "every_event", "tool_policy": "sequential"}`), Options{DiskWait: 11 * time.Second})
-	want := orchestrator.Config{Workers: 1, PerAgent: 2, Returns: 3, NewApproach: 4, GiveUp: 5, KeepTasks: 6, Buffer: 8000,
+	want := orchestrator.Config{Workers: 1, PerAgent: 2, Checks: 14, Returns: 3, NewApproach: 4, GiveUp: 5, KeepTasks: 6, Buffer: 8000,
 		TaskBudget: centurion.TaskBudget{Rounds: 9}, Countdown: time.Second, Await: 2 * time.Second, GateWait: 3 * time.Second,
 		PollInterval: 4 * time.Second, StallTimeout: 5 * time.Second, SessionTTL: 6 * time.Second, Retention: 7 * time.Second,
 		ArchiveAfter: 8 * time.Second, ArchiveFailedAfter: 9 * time.Second, DiskWait: 11 * time.Second, AskTimeout: 12 * time.Second,
@@ -66,8 +66,8 @@ func TestLimitsReachTheOrchestrator(t *testing.T) {
 		}
 	}
 	h := &Host{Place: Place{Dir: t.TempDir(), State: filepath.Join(t.TempDir(), "projects", "p")}}
-	if r, err := h.newRunner(load(`{"max_commands": 7, "sandbox": "off"}`), ""); err != nil || r.Slots != 7 || r.Mark != h.Mark() || r.Confine != nil {
-		t.Errorf("max_commands: %+v, %v", r, err)
+	if r, err := h.newRunner(load(`{"max_commands": 7, "max_checks": 8, "sandbox": "off"}`), ""); err != nil || r.Slots != 7 || r.Checks != 8 || r.Mark != h.Mark() || r.Confine != nil {
+		t.Errorf("max_commands, max_checks: %+v, %v", r, err)
 	}
 	// Commands are confined as well as the machine allows, unless the person wants something else.
 	way, _ := sandbox.Best()

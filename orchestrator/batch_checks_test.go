@@ -57,7 +57,7 @@ func TestOwnCheckRunsOnceForABatch(t *testing.T) {
 	r := inRepo(t, map[string]string{"base.txt": "base\n"}, nobody())
 	const whole = "lacks base.txt broken"
 	runner := &counted{shell: r.shell, command: whole, begun: make(chan struct{}), goOn: make(chan struct{})}
-	r.cfg.Runner = runner
+	r.cfg.Runner, r.cfg.Checks = runner, 1
 	r.restart()
 	m := r.queued(t, centurion.MissionOptions{Verify: []string{whole}})
 	runner.mu.Lock()

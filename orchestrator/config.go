@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"cmp"
 	"context"
+	"runtime"
 	"time"
 
 	"centurion"
@@ -78,6 +79,7 @@ type Config struct {
 	Instructions *instructions.Finder
 
 	Workers   int // simultaneous sessions
+	Checks    int // simultaneous checks of a mission; 1 proves one work after the other; 0 means max(2, CPUs)
 	PerAgent  int // simultaneous sessions of one agent
 	Countdown time.Duration
 	Returns   int
@@ -112,6 +114,7 @@ type Model = agent.Model
 func (c *Config) complete() {
 	c.Workers = cmp.Or(c.Workers, DefaultWorkers)
 	c.PerAgent = cmp.Or(c.PerAgent, DefaultPerAgent)
+	c.Checks = cmp.Or(c.Checks, max(2, runtime.NumCPU()))
 	c.Countdown = cmp.Or(c.Countdown, DefaultCountdown)
 	c.Returns = cmp.Or(c.Returns, DefaultReturns)
 	c.Await = cmp.Or(c.Await, DefaultAwait)

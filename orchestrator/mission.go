@@ -91,7 +91,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	m.sessions = agent.New(m.st, m.iso, m.plan, m.approvals, reserves, h.cfg.agentConfig(), agent.Above{Take: writer.Take,
 		Startable: func(ctx context.Context) (string, error) { return writer.Startable(ctx, &m.claims.Registry) }, Answered: h.Mail.Answered})
 	checker := &verify.Checker{Runner: h.cfg.Runner, Network: m.approvals.Online, Connect: m.approvals.CheckConnections}
-	prover := merge.NewProver(m.st, m.iso, m.plan, m.approvals, checker, h.cfg.Workspace.Dir(), m.sessions.Alone)
+	prover := merge.NewProver(m.st, m.iso, m.plan, m.approvals, checker, h.cfg.Workspace.Dir(), m.sessions.Alone, h.cfg.Checks)
 	m.frozen = frozen.New(m.st, m.plan)
 	m.queue = merge.NewQueue(prover, &m.claims.Registry, m.frozen, h.cfg.Returns)
 	m.opener = &opener.Opener{Mission: m.st, Plan: m.plan, Checkouts: m.iso, Sessions: m.sessions, Claims: m.claims, Commands: m.commands,

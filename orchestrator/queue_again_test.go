@@ -79,7 +79,7 @@ func TestChecksOfAHostBefore(t *testing.T) {
 		if err := m.queue.Close(r.ctx); err != nil {
 			t.Fatal(err)
 		}
-		m.queue = merge.NewQueue(merge.NewProver(m.st, m.iso, m.plan, m.approvals, &verify.Checker{Runner: r.cfg.Runner}, r.dir, m.sessions.Alone), &m.claims.Registry, m.frozen, r.cfg.Returns) // as of a new host
+		m.queue = merge.NewQueue(merge.NewProver(m.st, m.iso, m.plan, m.approvals, &verify.Checker{Runner: r.cfg.Runner}, r.dir, m.sessions.Alone, 1), &m.claims.Registry, m.frozen, r.cfg.Returns) // as of a new host
 		got, err := m.queue.OwnCheck(r.ctx, command, commit, true)
 		if err != nil {
 			t.Fatal(err)

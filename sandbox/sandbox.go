@@ -47,7 +47,8 @@ type Runner struct {
 	Keep           int           // kept bytes of output; 0 means [DefaultKeep]
 	Grace          time.Duration // from SIGTERM to SIGKILL; 0 means [DefaultGrace]
 	Redact         Redactor      // replaces keys in the output, before any of it is left out; nil replaces nothing
-	Slots          int           // parallel commands of the whole host, without background ones; 0 means max(2, CPUs)
+	Slots          int           // parallel commands of the whole host, without background ones and checks; 0 means max(2, CPUs)
+	Checks         int           // parallel checks of the whole host: agents' commands neither delay them nor wait for them; 0 means max(2, CPUs)
 
 	// Mark is the value of CENTURION_HOST in the environment of commands and their descendants, by which [Sweep] finds them if this
 	// process was killed. No white space; if empty, the variable is not set and they are not found.
@@ -59,6 +60,7 @@ type Runner struct {
 	once   sync.Once
 	slots  *semaphore.Weighted
 	layers layered
+	checks *semaphore.Weighted
 
 	mu      sync.Mutex         // protects the fields below
 	killed  bool               // no command starts any more: see [Runner.Kill]
@@ -74,7 +76,8 @@ type Redactor interface {
 	Writer(to io.Writer) io.WriteCloser
 }
 
-func (r *Runner) size() int { return cmp.Or(r.Slots, max(2, runtime.NumCPU())) }
+// size is how many commands run at once where a person has configured n; 0 is nothing configured.
+func size(n int) int { return cmp.Or(n, max(2, runtime.NumCPU())) }
 
 // Run runs one command and returns when every process of its group has ended. It first waits for a free slot; that wait does not count
 // towards the timeout or Duration. The command's standard input is empty. Errors are those of [centurion.Runner].
@@ -84,11 +87,17 @@ func (r *Runner) Run(ctx context.Context, c centurion.Command) (centurion.Comman
 	if err != nil {
 		return none, err
 	}
-	r.once.Do(func() { r.slots = semaphore.NewWeighted(int64(r.size())) })
-	if ctx.Err() != nil || r.slots.Acquire(ctx, 1) != nil {
+	r.once.Do(func() {
+		r.slots, r.checks = semaphore.NewWeighted(int64(size(r.Slots))), semaphore.NewWeighted(int64(size(r.Checks)))
+	})
+	slots := r.slots
+	if c.Check {
+		slots = r.checks
+	}
+	if ctx.Err() != nil || slots.Acquire(ctx, 1) != nil {
 		return none, causeOf(ctx, runOp)
 	}
-	defer r.slots.Release(1)
+	defer slots.Release(1)
 	out := newOutput(cmp.Or(c.Keep, r.Keep, DefaultKeep))
 	res, err := r.run(ctx, shell, c, out, nil)
 	res.Output, _ = out.result()
@@ -307,6 +316,6 @@ func (r *Runner) Describe() []string {
 	return append(lines,
 		fmt.Sprintf("time limit: %s unless a command asks for more, at most %s", text.Took(cmp.Or(r.DefaultTimeout, DefaultTimeout)), text.Took(cmp.Or(r.MaxTimeout, DefaultMax))),
 		fmt.Sprintf("output: %d bytes kept, head and tail", cmp.Or(r.Keep, DefaultKeep)),
-		fmt.Sprintf("commands at once: %d, and those in the background", r.size()),
+		fmt.Sprintf("commands at once: %d, checks at once: %d, and commands in the background", size(r.Slots), size(r.Checks)),
 		"environment: allow list; names that look like secrets are left out")
 }

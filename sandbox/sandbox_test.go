@@ -320,6 +320,39 @@ func TestSlots(t *testing.T) {
 	}
 }
 
+// Checks have slots of their own: as many run at once as are configured, while agents' commands have all of theirs.
+func TestSlotsOfChecks(t *testing.T) {
+	r := &Runner{Slots: 1, Checks: 2}
+	dir := t.TempDir()
+	var group guard.Group
+	for i := range 3 { // each waits for the others: one slot less, and none ends well
+		group.Go("run", func() error {
+			res, err := r.Run(t.Context(), centurion.Command{Dir: dir, Check: i > 0, Timeout: 20 * time.Second,
+				Script: fmt.Sprintf("touch %d; until test -e 0 -a -e 1 -a -e 2; do sleep 0.01; done", i)})
+			if err == nil && res.ExitCode != 0 {
+				err = fmt.Errorf("%d ended with %+v", i, res)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 6 { // and not one more
+		group.Go("run", func() error {
+			res, err := r.Run(t.Context(), centurion.Command{Dir: dir, Check: true,
+				Script: fmt.Sprintf(`mkdir d%d; n=$(ls -d d* | wc -l); sleep 0.05; rmdir d%d; test $n -le 2`, i, i)})
+			if err == nil && res.ExitCode != 0 {
+				err = errors.New("more than two ran at once")
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
 // The wait for a slot can be cancelled, and counts for no timeout.
 func TestWaitForSlot(t *testing.T) {
 	r := &Runner{Slots: 1}

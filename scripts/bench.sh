@@ -20,4 +20,5 @@ run ./worktree '^BenchmarkTake50$' 1x
 run ./sandbox '^BenchmarkConfined$' 200x
 run ./verify '^BenchmarkProve$' 10x
 run ./orchestrator '^BenchmarkMerge$' 10x
+run ./orchestrator '^BenchmarkSideBySide$' 1x
 run ./permission '^BenchmarkDecide(Script|Rule)$' 100x

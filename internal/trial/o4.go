@@ -22,7 +22,7 @@ const (
 	o4Full  = 30
 	o4Kills = 4 // of the host of each
 
-	o4AtOnce = 2 // missions: each merges one work after the other
+	o4AtOnce = 2 // missions
 	// o4Together is how long a worker waits until all have written their first file, and so have a checkout that begins at
 	// the base: only then their work can be in each other's way.
 	o4Together = waitLimit
@@ -43,13 +43,16 @@ type hands struct {
 	titles  string // of the commits on the mission's branch
 }
 
+// o4Checks are the numbers of checks at once with which the missions run, in turn. Each has one mission that is not killed.
+var o4Checks = []int{1, 2, 8}
+
 // deed is what one worker does after its own file.
 type deed struct {
 	share string // with read and write it adds its line to this file, whatever its content then
 	do    string // or it runs this repeatable command
 	after string // only when that item's work is on the mission's branch: otherwise the two would wait for each other
 	mend  string // the command that joins both sides after a conflict
-	red   string // a command run first that turns the mission's check red
+	red   string // a command run first, whose work comes back: a check is red with it
 }
 
 const unmark = `sed -i -e '/^<<<<<<< /d' -e '/^=======/d' -e '/^>>>>>>> /d' -e '/^||||||| /d' `
@@ -62,7 +65,7 @@ func once(line, file string) string {
 var o4Deeds = map[string]deed{
 	"T1": {share: "shared.txt"}, "T2": {share: "shared.txt"}, "T3": {share: "shared.txt"},
 	"T4": {share: "shared.txt"}, "T5": {share: "shared.txt"}, "T6": {share: "shared.txt"},
-	"T7": {do: `mkdir -p 'deep/a b/ü' && echo 'work of T7' > "deep/a b/ü/-x" && printf x > "$(printf 'deep/tab\there')" && ln -sfn ../list.txt deep/link && sed -i 's/^slot 7: .*/slot 7: T7/' list.txt`},
+	"T7": {red: "echo half > half7.txt", do: `rm -f half7.txt && mkdir -p 'deep/a b/ü' && echo 'work of T7' > "deep/a b/ü/-x" && printf x > "$(printf 'deep/tab\there')" && ln -sfn ../list.txt deep/link && sed -i 's/^slot 7: .*/slot 7: T7/' list.txt`},
 	"T8": {after: "T7", red: "sed -i 's/^slot 2: .*/nothing/' list.txt", do: "sed -i -e 's/^nothing$/slot 2: T8/' -e 's/^slot 2: .*/slot 2: T8/' list.txt && mkdir -p log && echo 'work of T8' > log/T8"},
 	// One renames a file, the other changes it: both hold.
 	"T9":  {do: "mkdir -p new && { test -e new/a.txt || mv old/a.txt new/a.txt; } && sed -i '1s/.*/work of T9/' new/a.txt"},
@@ -71,10 +74,11 @@ var o4Deeds = map[string]deed{
 	"T11": {do: "rm -f gone.txt && mkdir -p log && echo 'work of T11' > log/T11"},
 	"T12": {after: "T11", do: once("work of T12", "gone.txt"), mend: "echo 'work of T12' > gone.txt"},
 	// Both change one binary file: a conflict that cannot be marked.
-	"T13": {do: `mkdir -p bin && printf 'B\000work of T13\n\000' > bin/shared.bin`},
+	"T13": {red: "echo half > half13.txt", do: `rm -f half13.txt && mkdir -p bin && printf 'B\000work of T13\n\000' > bin/shared.bin`},
 	"T14": {after: "T13", do: `mkdir -p bin && printf 'B\000work of T14\n\000' > bin/shared.bin`, mend: `printf 'B\000work of T13\n\000work of T14\n\000' > bin/shared.bin`},
 	// One makes a file executable, the other changes what it does: both hold.
-	"T15": {do: "chmod +x run.sh && mkdir -p log && echo 'work of T15' > log/T15"},
+	"T15": {red: "echo 'echo again' >> run.sh && mkdir -p log && echo 'work of T15' > log/T15", // its own check is green, the mission's is red
+		do: "sed -i '/^echo again$/d' run.sh && chmod +x run.sh && mkdir -p log && echo 'work of T15' > log/T15"},
 	"T16": {after: "T15", do: once("# work of T16", "run.sh")},
 	// Both create the same file: a conflict; both lines stay.
 	"T17": {do: "mkdir -p new && echo 'work of T17' > new/same.txt"},
@@ -124,10 +128,12 @@ func (c *hands) plan() string {
 	return b.String()
 }
 
-func newHands(t *T) *hands {
+// newHands makes a project whose host runs so many checks at once.
+func newHands(t *T, checks int) *hands {
 	c := &hands{squad: squad{workers: len(o4Deeds), latency: 5 * time.Millisecond}, begun: map[string]bool{}, sent: map[string]int{}}
 	c.text, c.deed = c.plan(), c.worker
 	c.p = t.Project(o4Files())
+	c.p.put("~/.config/centurion/config.jsonc", fmt.Sprintf(`{"max_checks": %d}`, checks))
 	c.p.gitInit()
 	c.serve(c.p)
 	return c
@@ -291,16 +297,16 @@ type tally struct {
 func o4(ctx context.Context, t *T) {
 	var sum tally
 	t.Binary()
-	sums := make([]tally, 1+t.Scale(o4Quick, o4Full))
-	lives := make([][]time.Duration, len(sums)) // of the hosts of each mission; those of the first are not killed
-	for n := range sums {
-		for range min(n, 1) * o4Kills {
+	sums := make([]tally, len(o4Checks)+t.Scale(o4Quick, o4Full))
+	lives := make([][]time.Duration, len(sums)) // of the hosts of each mission; those of the first ones are not killed
+	for n := len(o4Checks); n < len(sums); n++ {
+		for range o4Kills {
 			lives[n] = append(lives[n], 300*time.Millisecond+time.Duration(t.Rand.Int64N(int64(4*time.Second))))
 		}
 	}
 	t.InParallel(len(sums), o4AtOnce, func(n int) {
 		if !t.Failed() {
-			t.Part(fmt.Sprintf("mission%d", n), func(part *T) { sums[n].mission(part, lives[n]) })
+			t.Part(fmt.Sprintf("mission%d", n), func(part *T) { sums[n].mission(part, o4Checks[n%len(o4Checks)], lives[n]) })
 		}
 	})
 	if ctx.Err() != nil {
@@ -316,8 +322,10 @@ func o4(ctx context.Context, t *T) {
 	t.Figure("commits", sum.commits)
 	t.Figure("commits lost", sum.lost)
 	t.Figure("red commits", sum.red)
-	if sum.merges > 0 {
-		t.Figure("a merge with its checks", sum.took/time.Duration(sum.merges))
+	for i, checks := range o4Checks {
+		if s := sums[i]; s.merges > 0 {
+			t.Figure(fmt.Sprintf("a merge with its checks, %d at once", checks), s.took/time.Duration(s.merges))
+		}
 	}
 	if sum.conflicts == 0 {
 		t.Failf("no two workers were in each other's way, so that this proves nothing")
@@ -329,9 +337,9 @@ func (s *tally) add(o tally) {
 	s.red, s.commits, s.kills, s.took = s.red+o.red, s.commits+o.commits, s.kills+o.kills, s.took+o.took
 }
 
-// mission runs a mission, kills all of its hosts but the last after a time each, and checks the result.
-func (s *tally) mission(t *T, lives []time.Duration) {
-	c := newHands(t)
+// mission runs a mission with so many checks at once, kills all of its hosts but the last after a time each, and checks the result.
+func (s *tally) mission(t *T, checks int, lives []time.Duration) {
+	c := newHands(t, checks)
 	p := c.p
 	before := p.git("rev-parse", "HEAD")
 	var told []centurion.Event

@@ -23,29 +23,41 @@ func (m *Approvals) MayCheck(ctx context.Context, command, agent, task string) e
 	if err != nil {
 		return err
 	}
-	if rec.Options.TrustVerify || slices.Contains(rec.Approved, command) || slices.Contains(rec.Options.Verify, command) && !rec.Options.AskVerify {
+	if accepted(rec, command) {
 		m.setOnline(command)
 		return nil
 	}
 	return m.MayRun(ctx, rec, command, agent, task, acceptance)
 }
 
+// accepted reports whether an acceptance command was accepted with the plan or given by the person.
+func accepted(rec centurion.Mission, command string) bool {
+	return rec.Options.TrustVerify || slices.Contains(rec.Approved, command) || slices.Contains(rec.Options.Verify, command) && !rec.Options.AskVerify
+}
+
+// Allows reports whether [Approvals.MayCheck] allows a command as things are: it asks nobody and records no refusal.
+func (m *Approvals) Allows(ctx context.Context, command, agent string) bool {
+	rec, err := m.st.Store.Mission(ctx, m.st.ID)
+	if err != nil {
+		return false
+	}
+	if !accepted(rec, command) {
+		r := m.ruling(rec, command, agent, acceptance)
+		if d := r.decide(); d.Action != permission.Allow && (d.Action != permission.Ask || rec.Options.Ask != "allow" || r.shipped) {
+			return false
+		}
+	}
+	return m.MayCheck(ctx, command, agent, "") == nil
+}
+
 // MayRun asks whether one of the project's own commands may run, by the rules for shell commands; what describes the command, since no
 // agent called it. A command that came with the project and is not trusted runs by a rule that a person wrote or by a person's answer only.
 func (m *Approvals) MayRun(ctx context.Context, rec centurion.Mission, command, agent, task, what string) error {
-	a := tools.Access{Permission: "bash", Patterns: []string{command}, Always: []string{command}, Script: command}
-	adopted := slices.Contains(rec.Adopted, command)
-	shipped := adopted || what != acceptance || slices.Contains(rec.Options.Verify, command)
+	r := m.ruling(rec, command, agent, what)
+	adopted, shipped, decide := slices.Contains(rec.Adopted, command), r.shipped, r.decide
 	fix := "allow it with a permission rule, or run with --ask allow"
 	if shipped {
 		fix = "look at it and trust it: " + trust.Command + text.When(adopted, " "+rec.Todo) + "; then resume; or allow it with a permission rule"
-	}
-	decide := func() permission.Decision {
-		d := m.Decide(agent, a)
-		if byDefault := d.Level == "" || d.Level == permission.DefaultLevel; byDefault && d.Action != permission.Deny && shipped {
-			d.Action, d.Reason = permission.Ask, "it came with the project and is not trusted"
-		}
-		return d
 	}
 	d := decide()
 	switch {
@@ -58,7 +70,7 @@ func (m *Approvals) MayRun(ctx context.Context, rec centurion.Mission, command, 
 		return mayNot(what, command, d.Reason, fix)
 	}
 	ask := store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: m.st.ID, Session: rec.Session, Task: task,
-		Permission: "bash", Patterns: a.Patterns, Always: a.Always, Title: command, Text: what + map[bool]string{true: " of the plan"}[what == acceptance] + ": " + d.Reason,
+		Permission: "bash", Patterns: r.access.Patterns, Always: r.access.Always, Title: command, Text: what + map[bool]string{true: " of the plan"}[what == acceptance] + ": " + d.Reason,
 		Created: centurion.Now()}
 	switch {
 	case rec.Options.Ask == "allow" && !shipped:
@@ -82,6 +94,26 @@ func (m *Approvals) MayRun(ctx context.Context, rec centurion.Mission, command, 
 		return err
 	}
 	return mayNot(what, command, d.Reason, fix)
+}
+
+// ruling is what the rules say of one of the project's own commands.
+type ruling struct {
+	access  tools.Access
+	shipped bool // it came with the project
+	decide  func() permission.Decision
+}
+
+func (m *Approvals) ruling(rec centurion.Mission, command, agent, what string) ruling {
+	r := ruling{access: tools.Access{Permission: "bash", Patterns: []string{command}, Always: []string{command}, Script: command},
+		shipped: slices.Contains(rec.Adopted, command) || what != acceptance || slices.Contains(rec.Options.Verify, command)}
+	r.decide = func() permission.Decision {
+		d := m.Decide(agent, r.access)
+		if byDefault := d.Level == "" || d.Level == permission.DefaultLevel; byDefault && d.Action != permission.Deny && r.shipped {
+			d.Action, d.Reason = permission.Ask, "it came with the project and is not trusted"
+		}
+		return d
+	}
+	return r
 }
 
 // setOnline lets a command of the host use the network: it is a person's, or a person, their rule or their policy has allowed it.

@@ -25,8 +25,8 @@ type Mission struct {
 	Tasks    *task.Tasks
 	Slots    *slots.Pool
 	Expand   func(ctx context.Context, task string) error // see [Desk.Expand]; "" for the mission's own agent
-	Drop     context.CancelCauseFunc // ends everything that belongs to it
-	Stopped  <-chan struct{}         // closed when it has stopped and that is recorded
+	Drop     context.CancelCauseFunc                      // ends everything that belongs to it
+	Stopped  <-chan struct{}                              // closed when it has stopped and that is recorded
 }
 
 // Desk controls the missions of a host. Its methods may be called from several goroutines.

@@ -10,6 +10,7 @@ import (
 	"centurion/event"
 	"centurion/orchestrator/claims"
 	"centurion/orchestrator/isolation"
+	"centurion/orchestrator/speculation"
 	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/worktree"
@@ -21,7 +22,7 @@ func TestBatch(t *testing.T) {
 	t.Parallel()
 	q := &Queue{}
 	var all []*Work
-	for range crowd {
+	for range speculation.Crowd {
 		l := &Work{}
 		all = append(all, l)
 		q.waiting = append(q.waiting, l)
@@ -33,14 +34,14 @@ func TestBatch(t *testing.T) {
 		t.Errorf("of two: %d", len(got))
 	}
 	q.waiting = append(q.waiting, &Work{})
-	if got := q.batch(all[2]); len(got) != crowd || got[0] != all[0] || !all[4].taken {
-		t.Errorf("of %d: %d", crowd+1, len(got))
+	if got := q.batch(all[2]); len(got) != speculation.Crowd || got[0] != all[0] || !all[4].taken {
+		t.Errorf("of %d: %d", speculation.Crowd+1, len(got))
 	}
 	if !q.quit(all[0]) || q.quit(&Work{}) {
 		t.Error("who is taken is known")
 	}
 	all[1].Done = true
-	if got := q.batch(all[2]); len(got) != crowd-1 {
+	if got := q.batch(all[2]); len(got) != speculation.Crowd-1 {
 		t.Errorf("of those that are left: %d", len(got))
 	}
 }

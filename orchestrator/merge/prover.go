@@ -10,60 +10,12 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/orchestrator/brief"
+	"centurion/orchestrator/speculation"
 	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/verify"
 	"centurion/workspace/todo"
-	"centurion/worktree"
 )
-
-// proofTrees is the input of a proof: the mission's repository, and the checkout where its checks run. Its user has the queue's turn.
-type proofTrees struct {
-	*worktree.Repo
-	bench *worktree.Checkout
-}
-
-var _ verify.Trees = proofTrees{}
-
-// Lay brings the checkout to a tree or commit.
-func (t proofTrees) Lay(ctx context.Context, tree string) (centurion.Place, error) {
-	if err := t.bench.Clean(ctx, tree); err != nil {
-		return centurion.Place{}, err
-	}
-	_, at, err := t.bench.Files(ctx)
-	return at, err
-}
-
-// Changed lists tracked files that a check has changed.
-func (t proofTrees) Changed(ctx context.Context) ([]string, error) { return t.bench.Changed(ctx) }
-
-// proofTrees returns the trees for checks, and makes the checkout on first use.
-func (m *Prover) proofTrees(ctx context.Context) (proofTrees, error) {
-	if m.bench == nil {
-		tip, err := m.iso.Tip(ctx)
-		if err != nil {
-			return proofTrees{}, err
-		}
-		if err := m.iso.MayPrepare(ctx); err != nil {
-			return proofTrees{}, errors.Join(err, m.iso.TellNoCheckout(ctx, err))
-		}
-		if m.bench, err = m.iso.Ground.Repo.Take(ctx, worktree.Want{Commit: tip, Setup: m.iso.Ground.Setup, Check: true}); err != nil {
-			m.bench = nil
-			return proofTrees{}, errors.Join(err, m.iso.TellNoCheckout(ctx, err))
-		}
-	}
-	return proofTrees{m.iso.Ground.Repo, m.bench}, nil
-}
-
-// Close releases the checkout for checks. Nothing of the mission is running any more.
-func (m *Prover) Close(ctx context.Context) error {
-	if m.bench == nil {
-		return nil
-	}
-	_, err := m.bench.Release(ctx, "")
-	m.bench = nil
-	return err
-}
 
 // ProveWork proves one command and keeps the receipt.
 func (m *Prover) ProveWork(ctx context.Context, l *Work, command, before, after string) (centurion.Receipt, error) {
@@ -85,9 +37,7 @@ func (m *Prover) proveWork(ctx context.Context, l *Work, command, before, after 
 	if err != nil {
 		return centurion.Receipt{}, err
 	}
-	all = slices.DeleteFunc(all, func(r centurion.Receipt) bool {
-		return r.Item != l.Item || r.Final || strings.TrimSpace(r.Command) != command || !r.Passed
-	})
+	all = slices.DeleteFunc(all, func(r centurion.Receipt) bool { return !isGreen(r, l.Item, command) })
 	if i := slices.IndexFunc(all, func(r centurion.Receipt) bool { return r.Tree == tree }); i >= 0 {
 		if l.Task != nil {
 			err = m.st.MoveRun(ctx, l.Task, centurion.TaskVerifying, nil)
@@ -104,13 +54,9 @@ func (m *Prover) proveWork(ctx context.Context, l *Work, command, before, after 
 	if err := m.start(ctx, want, l.Task); err != nil {
 		return want, err
 	}
-	t, err := m.proofTrees(ctx)
-	if err != nil {
-		return want, err
-	}
-	got, err := m.checker.Prove(ctx, t, verify.Work{Command: command, Before: before, After: after, Regression: l.Keeps}, nil)
+	got, err := m.result(ctx, l, proofOf(command, before, after, l.Keeps))
 	if err == nil && got.Passed && got.Proof == centurion.ProofUnproven {
-		got, err = m.proveWhole(ctx, t, l, got, before, after)
+		got, err = m.proveWhole(ctx, l, got, before, after)
 	}
 	if err != nil {
 		return got, err
@@ -137,7 +83,7 @@ func (m *Prover) proveWork(ctx context.Context, l *Work, command, before, after 
 // test fixed later is red without the code it tests, which came before it. If that cannot be separated from others' later work, the
 // first receipt stands. Tests added by the item itself may change. If there is no newest work, as after a crash between a merge and the
 // end of its task, the result for all of it counts even if it is weak: otherwise it would be lost.
-func (m *Prover) proveWhole(ctx context.Context, t proofTrees, l *Work, first centurion.Receipt, before, after string) (centurion.Receipt, error) {
+func (m *Prover) proveWhole(ctx context.Context, l *Work, first centurion.Receipt, before, after string) (centurion.Receipt, error) {
 	if l.Item == "" {
 		return first, nil
 	}
@@ -145,7 +91,7 @@ func (m *Prover) proveWhole(ctx context.Context, t proofTrees, l *Work, first ce
 	if err != nil || !ok {
 		return first, err
 	}
-	whole, err := m.checker.Prove(ctx, t, verify.Work{Command: first.Command, Before: without, After: after}, nil)
+	whole, err := m.result(ctx, l, proofOf(first.Command, without, after, false))
 	if err != nil || !whole.Passed || !whole.Proof.Solid() && before != after {
 		return first, err
 	}
@@ -235,18 +181,18 @@ func (m *Prover) ownChecks(ctx context.Context) ([]string, error) {
 
 // OwnCheck is ownCheck, whose receipt is kept at once.
 func (m *Prover) OwnCheck(ctx context.Context, command, commit string, green bool) (centurion.Receipt, error) {
-	r, err := m.ownCheck(ctx, command, commit, green)
+	r, err := m.ownCheck(ctx, nil, command, commit, green)
 	return r, errors.Join(err, m.keepUnkept(context.WithoutCancel(ctx)))
 }
 
-// ownCheck returns the result of a check of the mission on a commit; it runs once for each tree. If green, a failing one is run once more.
-// The caller has the queue's turn.
-func (m *Prover) ownCheck(ctx context.Context, command, commit string, green bool) (centurion.Receipt, error) {
+// ownCheck returns the result of a check of the mission on a commit, because of l, which may be nil; it runs once for each tree. If green, a
+// failing one is run once more. The caller has the queue's turn.
+func (m *Prover) ownCheck(ctx context.Context, l *Work, command, commit string, green bool) (centurion.Receipt, error) {
 	tree, err := m.iso.Ground.Repo.TreeOf(ctx, commit)
 	if err != nil {
 		return centurion.Receipt{}, err
 	}
-	key := command + "\x00" + tree
+	key := ownKey(command, tree)
 	if r, ok := m.known[key]; ok {
 		return r, nil
 	}
@@ -254,37 +200,23 @@ func (m *Prover) ownCheck(ctx context.Context, command, commit string, green boo
 	if err != nil {
 		return centurion.Receipt{}, err
 	}
-	for _, r := range all { // an earlier host has run it
-		if r.Item == "" && r.Tree == tree && strings.TrimSpace(r.Command) == command {
-			m.known[key] = r
-		}
-	}
-	if r, ok := m.known[key]; ok {
+	if r, ok := newest(all, tree, func(r centurion.Receipt) bool { return isOwn(r, command) }); ok { // an earlier host has run it
+		m.known[key] = r
 		return r, nil
 	}
-	r, err := m.runOn(ctx, centurion.Receipt{Command: command, Commit: commit, Tree: tree}, green)
+	r, err := m.runOn(ctx, l, centurion.Receipt{Command: command, Commit: commit, Tree: tree}, green)
 	if err == nil {
 		m.known[key] = r
 	}
 	return r, err
 }
 
-// runOn runs a command on a commit. The next transaction keeps its receipt. The caller has the queue's turn.
-func (m *Prover) runOn(ctx context.Context, want centurion.Receipt, green bool) (centurion.Receipt, error) {
+// runOn runs a command on a commit, because of l, which may be nil. The next transaction keeps its receipt. The caller has the queue's turn.
+func (m *Prover) runOn(ctx context.Context, l *Work, want centurion.Receipt, green bool) (centurion.Receipt, error) {
 	if err := m.start(ctx, want, nil); err != nil {
 		return want, err
 	}
-	t, err := m.proofTrees(ctx)
-	if err != nil {
-		return want, err
-	}
-	r, err := m.checker.RunOn(ctx, t, want.Commit, want.Command)
-	if err == nil && green && !r.Passed {
-		first := r
-		if r, err = m.checker.RunOn(ctx, t, want.Commit, want.Command); err == nil && r.Passed {
-			r.Proof, r.Why = centurion.ProofFlaky, "it failed first ("+firstLine(first)+"), then it passed on the same files"
-		}
-	}
+	r, err := m.result(ctx, l, speculation.Check{Command: want.Command, After: want.Commit, Twice: green})
 	if err != nil {
 		return r, err
 	}
@@ -293,11 +225,6 @@ func (m *Prover) runOn(ctx context.Context, want centurion.Receipt, green bool) 
 	failpoint.Hit(failpoint.CheckRan)
 	m.unkept = append(m.unkept, unkeptReceipt{Receipt: r, early: !green})
 	return r, nil
-}
-
-func firstLine(r centurion.Receipt) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(r.Output), "\n")
-	return centurion.Clip(line, 120)
 }
 
 // Check is a requested run of a check.
@@ -360,7 +287,7 @@ func (m *Prover) final(ctx context.Context, c Check) (r centurion.Receipt, err e
 	if proves {
 		return m.proveFinal(ctx, want)
 	}
-	return m.runOn(ctx, want, true)
+	return m.runOn(ctx, nil, want, true)
 }
 
 // proveFinal proves all of the mission's work with one command, and keeps the receipt.
@@ -372,11 +299,7 @@ func (m *Prover) proveFinal(ctx context.Context, want centurion.Receipt) (centur
 	if err != nil {
 		return want, err
 	}
-	t, err := m.proofTrees(ctx)
-	if err != nil {
-		return want, err
-	}
-	r, err := m.checker.Prove(ctx, t, verify.Work{Command: want.Command, Before: base.Commit, After: want.Commit}, nil)
+	r, err := m.result(ctx, nil, proofOf(want.Command, base.Commit, want.Commit, false))
 	if err != nil {
 		return r, err
 	}

@@ -9,14 +9,12 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/guard"
+	"centurion/orchestrator/speculation"
 	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/verify"
 	"centurion/worktree"
 )
-
-// crowd is the maximum number of landings merged together.
-const crowd = 5
 
 // Work is the work of one turn on its way to the mission's branch. It belongs to the holder of the queue's turn.
 type Work struct {
@@ -32,10 +30,12 @@ type Work struct {
 	Idle   bool            // its task has changed nothing, now or before
 	Commit worktree.Commit // the work; no ID if nothing was changed
 
-	taken bool   // another landing merges it too
-	Next  string // its commit on top of the previous ones of this round
-	tree  string // of Next
-	Onto  string // what it was rebased onto
+	taken bool                        // another landing merges it too
+	Next  string                      // its commit on top of the previous ones of this round
+	tree  string                      // of Next
+	Onto  string                      // what it was rebased onto
+	laid  map[string]worktree.Rebased // it on top of commits; protected by the queue's turn
+	ahead *speculation.Landing        // set while it is in the line
 
 	Done   bool
 	Back   *Rejection        // why it was returned
@@ -54,9 +54,8 @@ func (m *Queue) Land(ctx context.Context, l *Work) error {
 			return err
 		}
 	}
-	m.mu.Lock()
-	m.waiting = append(m.waiting, l)
-	m.mu.Unlock()
+	m.enter(ctx, l)
+	defer m.bench.Leave(l.ahead) // after the turn is free for others
 	if !free && m.turn.Acquire(ctx, 1) != nil {
 		err := context.Cause(ctx)
 		if !m.quit(l) { // do not disturb another landing that is merging it
@@ -104,7 +103,7 @@ func (m *Queue) batch(l *Work) []*Work {
 	if len(m.waiting) < 2 {
 		return []*Work{l}
 	}
-	out := slices.Clone(m.waiting[:min(len(m.waiting), crowd)])
+	out := slices.Clone(m.waiting[:min(len(m.waiting), speculation.Crowd)])
 	for _, o := range out {
 		o.taken = true
 	}
@@ -115,13 +114,15 @@ func (m *Queue) batch(l *Work) []*Work {
 // line. The first of a batch is always decided, so that the line moves.
 func (m *Queue) round(ctx context.Context, batch []*Work) (err error) {
 	defer func() { err = errors.Join(err, m.keepUnkept(context.WithoutCancel(ctx))) }()
+	defer func() { m.now = speculation.Course{} }()
 	tip, err := m.iso.Tip(ctx)
 	if err != nil {
 		return err
 	}
 	at := tip
 	var chain []*Work
-	for _, l := range batch {
+	for i, l := range batch {
+		m.stands(tip, at, chain, batch[i:])
 		onTop, err := m.put(ctx, l, at, at == tip)
 		if err != nil {
 			if ctx.Err() != nil {
@@ -134,6 +135,7 @@ func (m *Queue) round(ctx context.Context, batch []*Work) (err error) {
 			at, chain = l.Next, append(chain, l)
 		}
 	}
+	m.stands(tip, at, chain, nil)
 	chain, err = m.Guard(ctx, tip, chain)
 	if err == nil && len(chain) > 0 {
 		err = m.Advance(ctx, tip, chain)
@@ -151,7 +153,7 @@ func (m *Queue) put(ctx context.Context, l *Work, at string, first bool) (bool, 
 		}
 		return false, err
 	}
-	laid, err := m.iso.Ground.Repo.Rebase(ctx, l.Commit.ID, at)
+	laid, err := m.lay(ctx, l, at)
 	if err != nil {
 		return false, err
 	}
@@ -166,13 +168,7 @@ func (m *Queue) put(ctx context.Context, l *Work, at string, first bool) (bool, 
 		return false, err
 	}
 	l.Next, l.tree, l.Onto = laid.Commit, laid.Tree, at
-	same, err := m.iso.SameTree(ctx, at, laid.Commit)
-	if err != nil {
-		return false, err
-	}
-	if same { // it is there already: a host has died right after merging it
-		l.Next = at
-	}
+	same := l.Next == at
 	back, err := m.proveLanding(ctx, l, at, l.Next)
 	switch {
 	case err != nil:
@@ -200,7 +196,7 @@ func (m *Queue) Guard(ctx context.Context, tip string, chain []*Work) ([]*Work, 
 		guilty := len(chain) - 1
 		for low := 0; low < guilty; {
 			mid := (low + guilty) / 2
-			r, err := m.ownCheck(ctx, red.Command, chain[mid].Next, true)
+			r, err := m.ownCheck(ctx, chain[mid], red.Command, chain[mid].Next, true)
 			if err != nil {
 				return nil, err
 			}
@@ -235,11 +231,11 @@ func (m *Queue) BrokenBy(ctx context.Context, tip string, l *Work) (*centurion.R
 			}
 			return nil, err
 		}
-		was, err := m.ownCheck(ctx, command, tip, false)
+		was, err := m.ownCheck(ctx, l, command, tip, false)
 		if err != nil {
 			return nil, err
 		}
-		now, err := m.ownCheck(ctx, command, l.Next, was.Passed)
+		now, err := m.ownCheck(ctx, l, command, l.Next, was.Passed)
 		if err != nil {
 			return nil, err
 		}

@@ -14,6 +14,7 @@ import (
 	"centurion/orchestrator/frozen"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/speculation"
 	"centurion/orchestrator/state"
 	"centurion/verify"
 	"centurion/worktree"
@@ -30,19 +31,25 @@ type Prover struct {
 	dir     string                                          // the project's
 	alone   func(ctx context.Context, f func() error) error // runs f while no tool call of the mission writes
 
-	turn *semaphore.Weighted // of one; held while merging or checking; protects the fields below
-	// bench is the checkout where checks run. It is kept, so that later checks can reuse what earlier ones built or fetched.
-	bench *worktree.Checkout
+	bench   *speculation.Bench                                       // runs every check of an isolated mission
+	ahead   func(ctx context.Context, most int) []speculation.Wanted // what the queue will need
+	placing sync.Mutex                                               // protects free
+	free    []*worktree.Checkout                                     // where no check runs now; kept, because checks build and fetch things
+
+	turn  *semaphore.Weighted          // of one; held while merging or asking for a check; protects the fields below
 	known map[string]centurion.Receipt // results of the mission's own checks, by command and tree
 	// unkept are receipts that the next transaction stores: see update.
 	unkept []unkeptReceipt
 }
 
-// NewProver returns the prover of a mission; dir is the project's directory, and alone runs a function while no tool call writes.
+// NewProver returns the prover of a mission; dir is the project's directory, alone runs a function while no tool call writes, and at most most
+// checks run at once.
 func NewProver(st *state.Mission, iso *isolation.Checkouts, plan *plan.Plan, may *approval.Approvals, checker *verify.Checker, dir string,
-	alone func(ctx context.Context, f func() error) error) *Prover {
-	return &Prover{st: st, iso: iso, plan: plan, may: may, checker: checker, dir: dir, alone: alone,
+	alone func(ctx context.Context, f func() error) error, most int) *Prover {
+	p := &Prover{st: st, iso: iso, plan: plan, may: may, checker: checker, dir: dir, alone: alone,
 		turn: semaphore.NewWeighted(1), known: map[string]centurion.Receipt{}}
+	p.bench = speculation.New(most, p.run, func(ctx context.Context, w speculation.Wanted) bool { return may.Allows(ctx, w.Command, w.Of.Agent) })
+	return p
 }
 
 // Queue puts finished work on the mission's branch: one round at a time, first come, first served. The holder of the turn does the
@@ -54,13 +61,16 @@ type Queue struct {
 	frozen  *frozen.Desk
 	own     sync.Mutex // held while landing the work of the mission's own agent
 
-	mu      sync.Mutex // protects waiting, and the taken field of its elements
+	now     speculation.Course // of the round that goes on; protected by the turn
+	mu      sync.Mutex         // protects waiting, and the taken field of its elements
 	waiting []*Work
 }
 
 // NewQueue returns the merge queue of a mission. returns is how often work may be returned before others decide.
 func NewQueue(p *Prover, c *claims.Registry, f *frozen.Desk, returns int) *Queue {
-	return &Queue{Prover: p, claims: c, frozen: f, returns: returns}
+	q := &Queue{Prover: p, claims: c, frozen: f, returns: returns}
+	p.ahead = q.foresee
+	return q
 }
 
 // Waiting returns how many landings are waiting or being merged.
