@@ -21,11 +21,11 @@ var limits = map[string]struct{ now, goal int }{
 	"methods of orchestrator/agent.Conversation": {35, 35},
 	"methods of cmd/centurion.cli":               {33, 40},
 	"methods of worktree.Repo":                   {1, 40},
-	"methods of worktree.objects":                {38, 40},
+	"methods of worktree.objects":                {40, 40},
 	"lines of orchestrator":                      {700, 2600},
 	"lines of the biggest room":                  {2000, 2000},
 	"lines of cmd":                               {4800, 6000},
-	"lines of the product":                       {100200, 100200}, // step by step: confinement, trust, workspaces of layers and checks side by side are being added
+	"lines of the product":                       {101700, 101700}, // step by step: confinement, trust, workspaces of layers and checks side by side are being added
 	"files over 500 lines":                       {0, 0},
 	"functions over 60 lines":                    {0, 0},
 	"files in one circle":                        {8, 8},

@@ -300,15 +300,6 @@ func (c *Checkout) point(ctx context.Context, commit string) error {
 	return c.save()
 }
 
-// hasChange reports whether of is an ancestor of commit, or commit has the same changes as the commits from base to of.
-func (o *objects) hasChange(ctx context.Context, commit, of, base string) (bool, error) {
-	out, err := o.git(ctx, call{Args: []string{"cherry", commit, of, base}})
-	if err != nil {
-		return false, err
-	}
-	return !slices.ContainsFunc(strings.Split(line(out), "\n"), func(l string) bool { return strings.HasPrefix(l, "+") }), nil
-}
-
 // Lay writes a tree (of a conflict) over the working tree and makes onto its Start, so that the next commit is based on it. The last
 // commit is kept under refs/centurion/kept/. The error has centurion.KindConflict if there is uncommitted work.
 func (c *Checkout) Lay(ctx context.Context, tree, onto string) error {

@@ -247,7 +247,7 @@ func (l *layers) read(id string) (made layer, ok bool) {
 	return made, true
 }
 
-// has reports whether a layer is there and unchanged. It compares the files once in a process: whoever changes them later could change
+// has reports whether a layer is there and unchanged. It compares the files once in a process: a program that changes them later could change
 // the record as well.
 func (l *layers) has(id string) bool {
 	if l.seen[id] {

@@ -83,8 +83,8 @@ func (c *Checkout) copyRefs(own string) error {
 }
 
 // ownConfig is the configuration of such a git directory.
-func (o *objects) ownConfig(ctx context.Context) ([]byte, error) {
-	out, err := o.git(ctx, call{Args: []string{"config", "--list", "-z", "--show-scope", "--show-origin"}})
+func (cs *checkouts) ownConfig(ctx context.Context) ([]byte, error) {
+	out, err := cs.git(ctx, call{Args: []string{"config", "--list", "-z", "--show-scope", "--show-origin"}})
 	if err != nil {
 		return nil, err
 	}

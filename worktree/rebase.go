@@ -295,3 +295,12 @@ func conflictKind(msg mergeMessage) (string, bool) {
 	}
 	return "", false
 }
+
+// hasChange reports whether of is an ancestor of commit, or commit has the same changes as the commits from base to of.
+func (o *objects) hasChange(ctx context.Context, commit, of, base string) (bool, error) {
+	out, err := o.git(ctx, call{Args: []string{"cherry", commit, of, base}})
+	if err != nil {
+		return false, err
+	}
+	return !slices.ContainsFunc(strings.Split(line(out), "\n"), func(l string) bool { return strings.HasPrefix(l, "+") }), nil
+}

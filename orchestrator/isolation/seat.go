@@ -2,8 +2,12 @@ package isolation
 
 import (
 	"context"
+	"errors"
+	"os"
+	"sync"
 
 	"centurion"
+	"centurion/workspace"
 	"centurion/worktree"
 )
 
@@ -87,4 +91,110 @@ func (s *Seat) KeepPlace(ctx context.Context) error {
 	}
 	at := checkout.Where()
 	return s.Where.Record(ctx, &at)
+}
+
+// Read returns the files for a read-only call. Until leave is called, only the session's own writes change them.
+func (w *Workplace) Read(ctx context.Context) (ws *workspace.Workspace, leave func(), err error) {
+	own, leave, err := w.use(ctx, false)
+	if own != nil || err != nil {
+		return own, leave, err
+	}
+	return w.m.enterView(ctx)
+}
+
+// Write returns the session's own files, until leave is called. The first call makes the checkout at the tip of the mission's branch, and records it before
+// anything can be written there.
+func (w *Workplace) Write(ctx context.Context) (ws *workspace.Workspace, leave func(), err error) {
+	return w.use(ctx, true)
+}
+
+// use returns the session's own files for a call; nil if it has none, unless it shall write.
+func (w *Workplace) use(ctx context.Context, write bool) (own *workspace.Workspace, leave func(), err error) {
+	if w.uses.Acquire(ctx, 1) != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	leave = sync.OnceFunc(func() { w.uses.Release(1) })
+	defer func() {
+		if own == nil || err != nil {
+			leave()
+		}
+	}()
+	if err := w.lock(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer w.unlock()
+	if w.ws == nil && write {
+		if err := w.begin(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	own, err = w.own(ctx)
+	return own, leave, err
+}
+
+// Expand gives the session a checkout with all files, at the place that is recorded. It waits for the calls that are under way, and those that
+// come meanwhile wait for it.
+func (w *Workplace) Expand(ctx context.Context) error {
+	if w.uses.Acquire(ctx, manyUses) != nil {
+		return context.Cause(ctx)
+	}
+	defer w.uses.Release(manyUses)
+	if err := w.lock(ctx); err != nil {
+		return err
+	}
+	defer w.unlock()
+	if w.checkout == nil || !w.checkout.Layered() {
+		return nil
+	}
+	if err := w.checkout.Expand(ctx); err != nil {
+		return err
+	}
+	return errors.Join(w.ws.Close(), w.enter(ctx, w.checkout))
+}
+
+// Expand gives a task a checkout with all files, or the mission's own agent for "".
+func (m *Checkouts) Expand(ctx context.Context, task string) error {
+	m.mu.Lock()
+	var found []*Workplace
+	for _, w := range m.places {
+		if w.task == task {
+			found = append(found, w)
+		}
+	}
+	m.mu.Unlock()
+	for _, w := range found {
+		if err := w.Expand(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// files opens the files of a checkout. They have to be opened again when at changes.
+func (p *Project) files(ctx context.Context, c *worktree.Checkout) (ws *workspace.Workspace, at string, err error) {
+	at, place, err := c.Files(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if !c.Layered() {
+		ws, err = p.ws.Copy(at)
+		return ws, at, err
+	}
+	root, err := os.OpenRoot(at)
+	if err != nil {
+		return nil, "", &centurion.Error{Op: "open a workspace", Kind: centurion.KindDisk, Err: err}
+	}
+	return p.ws.CopyIn(root, place), at, nil
+}
+
+// own returns the files of the session's checkout, nil if it has none. turn is held.
+func (w *Workplace) own(ctx context.Context) (*workspace.Workspace, error) {
+	if w.ws == nil {
+		return nil, nil
+	}
+	at, _, err := w.checkout.Files(ctx)
+	if err != nil || at == w.at {
+		return w.ws, err
+	}
+	return w.ws, w.enter(ctx, w.checkout) // its helper has ended; a call may still use the old files, so that these are not closed
 }
