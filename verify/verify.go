@@ -39,7 +39,9 @@ type Checker struct {
 // that fails, times out or cannot be started gives a receipt, not an error; there is only an error if ctx ended before the command did, and then
 // nothing is proven either way.
 func (c *Checker) Run(ctx context.Context, dir, command string) (centurion.Receipt, error) {
-	return received(command, func() (centurion.CheckRun, error) { return c.once(ctx, centurion.Place{Dir: dir}, command, command, keep) })
+	return received(command, func() (centurion.CheckRun, error) {
+		return c.once(ctx, centurion.Place{Dir: dir}, command, command, keep)
+	})
 }
 
 // RunOn is [Checker.Run] on a tree, which it lays first. A command that changes tracked files fails; Error names them. There is also an error if the
