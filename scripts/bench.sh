@@ -17,6 +17,7 @@ run ./tui '^Benchmark' 100x
 run ./provider '^BenchmarkStream$' 500x
 run ./worktree '^Benchmark(Take|Snapshot|RebaseAdvance|ShadowSave)$' 20x
 run ./worktree '^BenchmarkTake50$' 1x
+run ./worktree '^BenchmarkWorkspaces$' 1x
 run ./sandbox '^BenchmarkConfined$' 200x
 run ./verify '^BenchmarkProve$' 10x
 run ./orchestrator '^BenchmarkMerge$' 10x

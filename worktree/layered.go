@@ -31,6 +31,9 @@ func (cs *checkouts) mounter() (centurion.Mounter, error) {
 	case !ok:
 		return nil, notLayered("nothing runs commands")
 	}
+	if home, err := os.UserHomeDir(); cs.top == filepath.Dir(cs.top) || err == nil && under(filepath.Clean(home), cs.top) {
+		return nil, notLayered("your home directory lies in the project") // it would not be there for commands
+	}
 	return m, m.Mountable(cs.opts.Home)
 }
 

@@ -299,6 +299,18 @@ func TestLayeredCheckRuns(t *testing.T) {
 	}
 }
 
+// An overlay over the home directory would hide caches and settings that commands need.
+func TestNoOverlayOverTheHome(t *testing.T) {
+	x := layeredRig(t, map[string]string{"a.txt": "a\n", "home/x": "x\n"})
+	if how := x.Workspaces(); how != WorkspacesOverlay {
+		t.Errorf("worktrees: %s", how)
+	}
+	t.Setenv("HOME", filepath.Join(x.top, "home"))
+	if how := x.Workspaces(); how != "checkout: your home directory lies in the project" {
+		t.Errorf("worktrees: %s", how)
+	}
+}
+
 // Unused layers are collected, but not the newest base.
 func TestLayersAreCollected(t *testing.T) {
 	x := layeredRig(t, map[string]string{"a.txt": "a\n"})
