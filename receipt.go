@@ -191,6 +191,8 @@ type Checkout struct {
 	Dir    string `json:"dir"`    // the project's directory in it, absolute
 	Branch string `json:"branch"` // its branch, without refs/heads/
 	Start  string `json:"start"`  // the base commit of its work
+	// Overlay means that it is made of layers, and nothing is at Dir.
+	Overlay bool `json:"overlay,omitempty"`
 }
 
 // Landed is one commit of a task on its mission's branch. With shared isolation it is the task's whole work: Before and Commit are

@@ -28,7 +28,7 @@ func (c *confined) open(how *Confinement, p confine.Policy, cache string, env []
 	c.layered = p.Overlay != nil
 	if how.Way == confine.Full {
 		c.env = []string{"TMPDIR=" + p.Empty[0]}
-		p.Hide = append(p.Hide, services(p.Write)...)
+		p.Hide = slices.Concat(p.Hide, services(p.Write)) // the list is that of all workspaces
 	} else {
 		c.env = separate(p.Temp, cache)
 	}

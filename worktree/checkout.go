@@ -30,7 +30,7 @@ type Checkout struct {
 
 // Where is the location of the checkout; Dir is the project's directory in it.
 func (c *Checkout) Where() centurion.Checkout {
-	return centurion.Checkout{Dir: c.project(), Branch: c.rec.Branch, Start: c.rec.Start}
+	return centurion.Checkout{Dir: c.project(), Branch: c.rec.Branch, Start: c.rec.Start, Overlay: c.layered()}
 }
 
 // project is the project's directory in the checkout.

@@ -212,8 +212,8 @@ func TestExpand(t *testing.T) {
 	if err := c.Expand(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if c.Where() != at || c.Layered() {
-		t.Errorf("it is at %v, was at %v, of layers: %v", c.Where(), at, c.Layered())
+	if now := c.Where(); now.Dir != at.Dir || now.Start != at.Start || now.Overlay || !at.Overlay {
+		t.Errorf("it is at %v, was at %v", now, at)
 	}
 	if got := gitIn(t, at.Dir, "status", "--short"); got != "D d/b.txt\n D e/f.txt\n?? e/g.txt\n?? link\n?? u.txt" {
 		t.Errorf("git status: %q", got)

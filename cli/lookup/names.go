@@ -211,6 +211,8 @@ type Location struct {
 	Dir    string `json:"dir"`
 	Branch string `json:"branch,omitempty"` // empty if it works in the project's own directory
 	Start  string `json:"start,omitempty"`  // the commit that its work is based on
+
+	Overlay bool `json:"-"` // nothing is at Dir yet
 }
 
 // Checkout finds where a task, or a mission's Commander, works.
@@ -242,7 +244,7 @@ func Checkout(ctx context.Context, api server.API, id string) (Location, error) 
 	case m.Isolation != "worktree":
 		at.Dir = m.Directory
 	case own != nil:
-		at.Dir, at.Branch, at.Start = own.Dir, own.Branch, own.Start
+		at.Dir, at.Branch, at.Start, at.Overlay = own.Dir, own.Branch, own.Start, own.Overlay
 	case ended != "":
 		return at, &centurion.Error{Op: "path", Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s is %s: its checkout is given back, and what was merged is on the branch %s", id, ended, m.Branch),
 			Hint: fmt.Sprintf("look at it with: git log %s; what was not merged: git branch --list 'centurion/%s/*'", m.Branch, m.ID)}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -205,7 +204,7 @@ func pathCommand(c *cli) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := os.Stat(at.Dir); err != nil && at.Branch != "" && at.Dir != "" {
+			if at.Overlay {
 				c.note("it works in an overlay; it moves to this directory when its present call has ended")
 				if err := v.API.Expand(ctx, id, ""); err != nil {
 					return err

@@ -18,14 +18,14 @@ func (p *Project) park(c *worktree.Checkout) {
 		p.parked = map[centurion.Checkout]*worktree.Checkout{}
 	}
 	at := c.Where()
-	at.Start = "" // it may have been moved since it was recorded
+	at.Start, at.Overlay = "", false // it may have been moved or expanded since it was recorded
 	p.parked[at] = c
 }
 
 // reopen finds a checkout again, from this host or from one that died.
 func (p *Project) reopen(ctx context.Context, repo *worktree.Repo, at centurion.Checkout) (*worktree.Checkout, error) {
 	key := at
-	key.Start = ""
+	key.Start, key.Overlay = "", false
 	p.opening.Lock()
 	c := p.parked[key]
 	delete(p.parked, key)

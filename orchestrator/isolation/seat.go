@@ -149,7 +149,8 @@ func (w *Workplace) Expand(ctx context.Context) error {
 	if err := w.checkout.Expand(ctx); err != nil {
 		return err
 	}
-	return errors.Join(w.ws.Close(), w.enter(ctx, w.checkout))
+	at := w.checkout.Where()
+	return errors.Join(w.ws.Close(), w.enter(ctx, w.checkout), w.Record(ctx, &at))
 }
 
 // Expand gives a task a checkout with all files, or the mission's own agent for "".
