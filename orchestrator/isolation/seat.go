@@ -113,10 +113,10 @@ func (w *Workplace) use(ctx context.Context, write bool) (own *workspace.Workspa
 	if w.uses.Acquire(ctx, 1) != nil {
 		return nil, nil, context.Cause(ctx)
 	}
-	leave = sync.OnceFunc(func() { w.uses.Release(1) })
+	release := sync.OnceFunc(func() { w.uses.Release(1) })
 	defer func() {
 		if own == nil || err != nil {
-			leave()
+			release()
 		}
 	}()
 	if err := w.lock(ctx); err != nil {
@@ -129,7 +129,7 @@ func (w *Workplace) use(ctx context.Context, write bool) (own *workspace.Workspa
 		}
 	}
 	own, err = w.own(ctx)
-	return own, leave, err
+	return own, release, err
 }
 
 // Expand gives the session a checkout with all files, at the place that is recorded. It waits for the calls that are under way, and those that
