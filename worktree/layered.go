@@ -26,7 +26,7 @@ func (c *Checkout) upperDir() string { return filepath.Join(c.repo.slotOf(c.name
 func (cs *checkouts) mounter() (centurion.Mounter, error) {
 	m, ok := cs.opts.Runner.(centurion.Mounter)
 	switch {
-	case cs.opts.Workspaces == WorkspacesCheckout:
+	case cs.opts.Workspaces == WorkspacesCheckout || cs.opts.Workspaces == "":
 		return nil, notLayered("worktree.workspaces is \"checkout\"")
 	case !ok:
 		return nil, notLayered("nothing runs commands")
