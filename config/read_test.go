@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -68,6 +69,9 @@ func TestNamedFileInTheProject(t *testing.T) {
 					to = filepath.Dir(to)
 				}
 				if err := os.Symlink(to, filepath.Join(w.home, test.link)); err != nil {
+					if runtime.GOOS != "windows" { // there links need a right of their own
+						t.Fatal(err)
+					}
 					t.Skip(err)
 				}
 			}

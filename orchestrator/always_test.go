@@ -11,7 +11,7 @@ import (
 	"centurion/store"
 )
 
-// «always» to one call answers the others that wait and that it covers, and no others.
+// "always" to one call answers the others that wait and that it covers, and no others.
 func TestAlwaysAnswersWaitingCalls(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": steps(do(work("", "build 1s"), work("", "build 2s"), work("", "build 3s && rm b")), say("I wait")),

@@ -394,7 +394,7 @@ func TestApprovalSurvivesRestart(t *testing.T) {
 	}
 }
 
-// «always» to an acceptance command holds for that very line, whatever stands in it: for what asks for it at that moment, for later items
+// "always" to an acceptance command holds for that very line, whatever stands in it: for what asks for it at that moment, for later items
 // and agents, for the end of the mission, and under the next host. A line that only begins like it is asked for.
 func TestAlwaysForAcceptanceCommands(t *testing.T) {
 	const line = "passes a* && passes b"
@@ -465,7 +465,7 @@ func TestAlwaysForAcceptanceCommands(t *testing.T) {
 	}
 }
 
-// «always» to a command whose output goes outside of the project holds for the next such command, and the ask names where it goes.
+// "always" to a command whose output goes outside of the project holds for the next such command, and the ask names where it goes.
 func TestAlwaysOutside(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": steps(do(bash("echo x > /beyond/it/a.txt").Calls...), do(bash("echo y > /beyond/it/b.txt").Calls...), say("done")),
