@@ -8,6 +8,7 @@ import (
 	"net"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -82,7 +83,7 @@ func refine(kind centurion.Kind, text string) (centurion.Kind, Fault) {
 	if kind != "" && kind != centurion.KindInvalidRequest {
 		return kind, FaultNone
 	}
-	if k, fault := byText(text, rejections); k != "" {
+	if k, fault := byText(text, rejections()); k != "" {
 		return k, fault
 	}
 	if kind == "" {
@@ -142,23 +143,25 @@ func byText(s string, table []pattern) (centurion.Kind, Fault) {
 }
 
 // rejections are the texts of providers about requests they reject.
-var rejections = []pattern{
-	{regexp.MustCompile("(?i)tool_result_missing|tool_use[`'\"]* ids? (were|was) found without|" +
-		"tool_call_ids? did not have response messages|(must be|not) followed by tool messages|" +
-		"messages? with role [`'\"]*tool[`'\"]* must be a response|unexpected [`'\"]*tool_(use_id|result)|" +
-		"no tool (call|output) found for (function|tool) call|not the same number of function calls and responses|" +
-		"number of function response parts (is|should be) equal"),
-		centurion.KindInvalidRequest, FaultToolResult},
-	{regexp.MustCompile("(?i)thinking_block_order|(must|expected|should) (start|begin) with a thinking block|" +
-		"expected [`'\"]*(redacted_)?thinking[`'\"]*( or [`'\"]*redacted_thinking[`'\"]*)?,? but found|" +
-		"[`'\"]*thinking[`'\"]* (or [`'\"]*redacted_thinking[`'\"]* )?blocks?.{0,80}(cannot be modified|must remain|order)|" +
-		"invalid [`'\"]*signature[`'\"]* in [`'\"]*thinking|missing thought_signature"),
-		centurion.KindInvalidRequest, FaultThinkingOrder},
-	{regexp.MustCompile("(?i)context_length_exceeded|maximum context length|prompt is too long|input is too long|" +
-		"exceeds? (the )?(model'?s? )?(maximum |available )?context (window|length|size)|context (window|length) (is )?exceeded|" +
-		"input token count.{0,40}exceeds|exceeds? the maximum number of (input )?tokens|too many (input )?tokens in the (request|prompt)"),
-		centurion.KindOverflow, FaultNone},
-}
+var rejections = sync.OnceValue(func() []pattern {
+	return []pattern{
+		{regexp.MustCompile("(?i)tool_result_missing|tool_use[`'\"]* ids? (were|was) found without|" +
+			"tool_call_ids? did not have response messages|(must be|not) followed by tool messages|" +
+			"messages? with role [`'\"]*tool[`'\"]* must be a response|unexpected [`'\"]*tool_(use_id|result)|" +
+			"no tool (call|output) found for (function|tool) call|not the same number of function calls and responses|" +
+			"number of function response parts (is|should be) equal"),
+			centurion.KindInvalidRequest, FaultToolResult},
+		{regexp.MustCompile("(?i)thinking_block_order|(must|expected|should) (start|begin) with a thinking block|" +
+			"expected [`'\"]*(redacted_)?thinking[`'\"]*( or [`'\"]*redacted_thinking[`'\"]*)?,? but found|" +
+			"[`'\"]*thinking[`'\"]* (or [`'\"]*redacted_thinking[`'\"]* )?blocks?.{0,80}(cannot be modified|must remain|order)|" +
+			"invalid [`'\"]*signature[`'\"]* in [`'\"]*thinking|missing thought_signature"),
+			centurion.KindInvalidRequest, FaultThinkingOrder},
+		{regexp.MustCompile("(?i)context_length_exceeded|maximum context length|prompt is too long|input is too long|" +
+			"exceeds? (the )?(model'?s? )?(maximum |available )?context (window|length|size)|context (window|length) (is )?exceeded|" +
+			"input token count.{0,40}exceeds|exceeds? the maximum number of (input )?tokens|too many (input )?tokens in the (request|prompt)"),
+			centurion.KindOverflow, FaultNone},
+	}
+})
 
 var others = []pattern{
 	{regexp.MustCompile("(?i)rate[ _-]?limit(ed\\b|[ _-]?(exceeded|reached|error|hit)\\b)|exceed\\w*( [\\w']+){0,4} rate limit|" +

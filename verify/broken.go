@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"centurion"
 )
@@ -25,32 +26,35 @@ func soft(why string, alternatives ...string) sign {
 }
 
 // signs are searched in this order. Messages of a compiler are hard: the program was not built, regardless of other failures. Messages of an
-// interpreter during tests are soft: a test may have failed an assertion besides.
-var signs = []sign{
-	hard("the build failed", `\[build failed\]`, `\[setup failed\]`, `^vet: `, `^# \S+(?: \[\S+\])?\r?\n(?:# .*\n)?(?:vet: )?\S*\.go:\d+:\d+: `,
-		`^\S+\.go:\d+:\d+: (?:undefined|undeclared|syntax error|expected |cannot use|.* redeclared|no required module|package \S+ is not in std|missing return|not enough arguments|too many arguments|assignment mismatch|.* undefined \(type )`),
-	hard("a package or module is missing", `^go: .*(?:cannot find|no required module|updates to go\.(?:mod|sum) needed|missing go\.sum entry|does not contain package|no such file)`,
-		`no required module provides package`, `cannot find module providing package`, `^package \S+: (?:cannot find|no Go files)`, `^no Go files in `, `matched no packages`),
-	hard("it did not compile", `error: could not compile `, `^error\[E\d{4}\]`, `^error: linking with `, `error: failed to parse manifest`),
-	hard("it did not compile", `Transform failed with \d+ error`, `ERR_(?:INVALID|UNSUPPORTED)_TYPESCRIPT_SYNTAX`, `^\s*[✘✖] \[ERROR\] `, `error TS\d+:`, `^\S+\.tsx?[:(]\d+`+`[:,]\d+\)?:? ?-? error `),
-	hard("it did not compile", `COMPILATION ERROR`, `Compilation failed`, `Execution failed for task '[^']*:compile`, `^\S+\.java:\d+: error: `, `^e: (?:file://)?\S+\.kts?:`, `^\[ERROR\] .*\.(?:java|kt|scala):\[?\d+`, `^\S+\.scala:\d+: error`),
-	hard("it did not compile", `: error CS\d{4}:`, `: error FS\d{4}:`, `: error MSB\d{4}:`, `^Build FAILED\.`),
-	hard("it did not compile", `^\S+\.(?:c|cc|cpp|cxx|h|hpp|m|mm|swift|zig|hs|d|f90):\d+:(?:\d+:)? (?:fatal )?error: `, `undefined reference to `, `ld returned \d+ exit status`, `^ld: .*(?:symbol|library) .*not found`, `Undefined symbols for architecture`,
-		`^(?:gcc|g\+\+|cc|c\+\+|clang(?:\+\+)?|cc1(?:plus)?)(?:-\d+)?: (?:fatal )?error: `, `^\*\* \(CompileError\)`, `^== Compilation error in file`, `\*\* \((?:SyntaxError|TokenMissingError)\)`),
-	hard("there is nothing to make it from", `^make(?:\[\d+\])?: \*\*\* No rule to make target`, `^make(?:\[\d+\])?: \*\*\* No targets`, `^make(?:\[\d+\])?: .*(?:No such file or directory|[Cc]ommand not found)`, `^CMake Error`, `^ninja: error: `),
-	hard("the tests could not be collected", `errors? during collection`, `^ERROR collecting `, `^ImportError while (?:loading|importing)`, `^ERROR: (?:file or directory not found|not found|usage)`, `^ImportError: Failed to import test module`, `^ERROR: \S+ \(unittest\.loader\._FailedTest`, `unittest\.loader\._FailedTest`),
-	hard("a test suite failed to run", `Test suite failed to run`, `^\s*Exception during run: `, `Failed to resolve import`, `FAIL  \S+ \[ \S+ \]$`),
-	hard("a module is missing", `ERR_MODULE_NOT_FOUND`, `MODULE_NOT_FOUND`, `Cannot find (?:module|package) '`, `ERR_PACKAGE_PATH_NOT_EXPORTED`, `ERR_UNKNOWN_FILE_EXTENSION`, `(?:missing script|Missing script):`, `npm (?:ERR!|error) (?:code ENOENT|enoent)`, `ERR_PNPM_NO_SCRIPT`),
-	hard("a module does not export what is imported from it", `does not provide an export named`),
-	hard("a syntax error", `^(?:# )?(?:Uncaught )?SyntaxError: `, `^\s*(?:E\s+)?(?:SyntaxError|IndentationError|TabError): `, `(?:PHP )?Parse error: +syntax error`, `syntax error, unexpected`, `^\S+: line \d+: syntax error`),
-	hard("there is no such test", `^(?:AttributeError|ValueError): .*'test\w*'`, `^No tests found for given includes`, `^\s*> No tests found for given includes`),
-	soft("a module is missing", `(?:ModuleNotFoundError|ImportError)\b`, `(?:LoadError|cannot load such file)`, `uninitialized constant`, `Failed opening required`, `Can't locate \S+\.pm in @INC`, `module '[^']*' not found:`, `: No module named '?\S+$`),
-	soft("what it calls is not there", `AttributeError: (?:partially initialized )?(?:module|type object) .*has no attribute`, `AttributeError: '[^']*' object has no attribute`, `NameError: name '[^']*' is not defined`,
-		`TypeError: .*\(\) (?:got an unexpected keyword|takes (?:from )?\w+|missing \d+ required)`, `(?:TypeError: |error: ')\S+ is not a (?:function|constructor)`, `(?:ReferenceError: |error: ')\S+ is not defined`, `NoMethodError`, `NameError: undefined`, `undefined (?:local variable or )?method`,
-		`Call to undefined (?:function|method)`, `Class "[^"]*" not found`, `\(UndefinedFunctionError\)`, `attempt to call a nil value`, `Undefined subroutine`, `(?:NoSuchMethodError|NoClassDefFoundError|ClassNotFoundException|UnsatisfiedLinkError)`),
-	soft("a program or a script is missing", `^(?:\S*(?:bash|sh|zsh|env|dash|busybox)|\S+\.sh|\S+\.bats)(?:: line)?(?:: \d+)?: (?:line \d+: |\d+: )?.*(?:[Cc]ommand not found|[Nn]ot found|No such file or directory|Permission denied)\r?$`, `can't open file '`, `Cannot find file `, `^Could not open input file`, `^Could not find '`, `No such file or directory -- \S+ \(LoadError\)`),
-	soft("a file is missing", `^(?:/\S*/)?(?:e?grep|rg|cat|diff|cmp|sed|g?awk|head|tail|wc|jq|sort|source|xmllint|yq)(?:: line \d+)?: .*(?:No such file or directory|can't open file|Could not open file)`),
-}
+// interpreter during tests are soft: a test may have failed an assertion besides. They are compiled when they are needed: most starts of the
+// program do not need them.
+var signs = sync.OnceValue(func() []sign {
+	return []sign{
+		hard("the build failed", `\[build failed\]`, `\[setup failed\]`, `^vet: `, `^# \S+(?: \[\S+\])?\r?\n(?:# .*\n)?(?:vet: )?\S*\.go:\d+:\d+: `,
+			`^\S+\.go:\d+:\d+: (?:undefined|undeclared|syntax error|expected |cannot use|.* redeclared|no required module|package \S+ is not in std|missing return|not enough arguments|too many arguments|assignment mismatch|.* undefined \(type )`),
+		hard("a package or module is missing", `^go: .*(?:cannot find|no required module|updates to go\.(?:mod|sum) needed|missing go\.sum entry|does not contain package|no such file)`,
+			`no required module provides package`, `cannot find module providing package`, `^package \S+: (?:cannot find|no Go files)`, `^no Go files in `, `matched no packages`),
+		hard("it did not compile", `error: could not compile `, `^error\[E\d{4}\]`, `^error: linking with `, `error: failed to parse manifest`),
+		hard("it did not compile", `Transform failed with \d+ error`, `ERR_(?:INVALID|UNSUPPORTED)_TYPESCRIPT_SYNTAX`, `^\s*[✘✖] \[ERROR\] `, `error TS\d+:`, `^\S+\.tsx?[:(]\d+`+`[:,]\d+\)?:? ?-? error `),
+		hard("it did not compile", `COMPILATION ERROR`, `Compilation failed`, `Execution failed for task '[^']*:compile`, `^\S+\.java:\d+: error: `, `^e: (?:file://)?\S+\.kts?:`, `^\[ERROR\] .*\.(?:java|kt|scala):\[?\d+`, `^\S+\.scala:\d+: error`),
+		hard("it did not compile", `: error CS\d{4}:`, `: error FS\d{4}:`, `: error MSB\d{4}:`, `^Build FAILED\.`),
+		hard("it did not compile", `^\S+\.(?:c|cc|cpp|cxx|h|hpp|m|mm|swift|zig|hs|d|f90):\d+:(?:\d+:)? (?:fatal )?error: `, `undefined reference to `, `ld returned \d+ exit status`, `^ld: .*(?:symbol|library) .*not found`, `Undefined symbols for architecture`,
+			`^(?:gcc|g\+\+|cc|c\+\+|clang(?:\+\+)?|cc1(?:plus)?)(?:-\d+)?: (?:fatal )?error: `, `^\*\* \(CompileError\)`, `^== Compilation error in file`, `\*\* \((?:SyntaxError|TokenMissingError)\)`),
+		hard("there is nothing to make it from", `^make(?:\[\d+\])?: \*\*\* No rule to make target`, `^make(?:\[\d+\])?: \*\*\* No targets`, `^make(?:\[\d+\])?: .*(?:No such file or directory|[Cc]ommand not found)`, `^CMake Error`, `^ninja: error: `),
+		hard("the tests could not be collected", `errors? during collection`, `^ERROR collecting `, `^ImportError while (?:loading|importing)`, `^ERROR: (?:file or directory not found|not found|usage)`, `^ImportError: Failed to import test module`, `^ERROR: \S+ \(unittest\.loader\._FailedTest`, `unittest\.loader\._FailedTest`),
+		hard("a test suite failed to run", `Test suite failed to run`, `^\s*Exception during run: `, `Failed to resolve import`, `FAIL  \S+ \[ \S+ \]$`),
+		hard("a module is missing", `ERR_MODULE_NOT_FOUND`, `MODULE_NOT_FOUND`, `Cannot find (?:module|package) '`, `ERR_PACKAGE_PATH_NOT_EXPORTED`, `ERR_UNKNOWN_FILE_EXTENSION`, `(?:missing script|Missing script):`, `npm (?:ERR!|error) (?:code ENOENT|enoent)`, `ERR_PNPM_NO_SCRIPT`),
+		hard("a module does not export what is imported from it", `does not provide an export named`),
+		hard("a syntax error", `^(?:# )?(?:Uncaught )?SyntaxError: `, `^\s*(?:E\s+)?(?:SyntaxError|IndentationError|TabError): `, `(?:PHP )?Parse error: +syntax error`, `syntax error, unexpected`, `^\S+: line \d+: syntax error`),
+		hard("there is no such test", `^(?:AttributeError|ValueError): .*'test\w*'`, `^No tests found for given includes`, `^\s*> No tests found for given includes`),
+		soft("a module is missing", `(?:ModuleNotFoundError|ImportError)\b`, `(?:LoadError|cannot load such file)`, `uninitialized constant`, `Failed opening required`, `Can't locate \S+\.pm in @INC`, `module '[^']*' not found:`, `: No module named '?\S+$`),
+		soft("what it calls is not there", `AttributeError: (?:partially initialized )?(?:module|type object) .*has no attribute`, `AttributeError: '[^']*' object has no attribute`, `NameError: name '[^']*' is not defined`,
+			`TypeError: .*\(\) (?:got an unexpected keyword|takes (?:from )?\w+|missing \d+ required)`, `(?:TypeError: |error: ')\S+ is not a (?:function|constructor)`, `(?:ReferenceError: |error: ')\S+ is not defined`, `NoMethodError`, `NameError: undefined`, `undefined (?:local variable or )?method`,
+			`Call to undefined (?:function|method)`, `Class "[^"]*" not found`, `\(UndefinedFunctionError\)`, `attempt to call a nil value`, `Undefined subroutine`, `(?:NoSuchMethodError|NoClassDefFoundError|ClassNotFoundException|UnsatisfiedLinkError)`),
+		soft("a program or a script is missing", `^(?:\S*(?:bash|sh|zsh|env|dash|busybox)|\S+\.sh|\S+\.bats)(?:: line)?(?:: \d+)?: (?:line \d+: |\d+: )?.*(?:[Cc]ommand not found|[Nn]ot found|No such file or directory|Permission denied)\r?$`, `can't open file '`, `Cannot find file `, `^Could not open input file`, `^Could not find '`, `No such file or directory -- \S+ \(LoadError\)`),
+		soft("a file is missing", `^(?:/\S*/)?(?:e?grep|rg|cat|diff|cmp|sed|g?awk|head|tail|wc|jq|sort|source|xmllint|yq)(?:: line \d+)?: .*(?:No such file or directory|can't open file|Could not open file)`),
+	}
+})
 
 // nonePassed is a missing attribute of a NoneType: the value returned by a stub, not a missing function.
 var nonePassed = regexp.MustCompile(`AttributeError: 'NoneType' object has no attribute`)
@@ -94,7 +98,7 @@ func broken(command string, exit int, output string) string {
 	output = suspicious(output)
 	failing := asserted.MatchString(output)
 	without := nonePassed.ReplaceAllString(output, "")
-	for _, s := range signs {
+	for _, s := range signs() {
 		if s.soft && failing {
 			continue
 		}
@@ -204,25 +208,27 @@ func empty(output string) string {
 }
 
 // tellers find the most informative line about a failed check, best first.
-var tellers = []*regexp.Regexp{
-	regexp.MustCompile(`(?m)^\s*--- FAIL: .*$`),
-	regexp.MustCompile(`(?m)^FAILED \S+::.*$`),
-	regexp.MustCompile(`(?m)^E\s+(?:assert|\w*Error|Failed).*$`),
-	regexp.MustCompile(`(?m)^.*AssertionError.*$`),
-	regexp.MustCompile(`(?m)^.*(?:ERR_ASSERTION|AssertionFailedError|assertion .*failed|Failed asserting).*$`),
-	regexp.MustCompile(`(?m)^test \S+ \.\.\. FAILED$`),
-	regexp.MustCompile(`(?m)^\s*(?:not ok \d+.*|✕ .*|✖ .*|● .*)$`),
-	regexp.MustCompile(`(?m)^(?:FAIL|ERROR): .*$`),
-	regexp.MustCompile(`(?m)^\w*(?:Error|Exception|panic): .*$`),
-	regexp.MustCompile(`(?mi)^.*\b(?:expected|want|fail(?:ed|ure)?)\b.*$`),
-}
+var tellers = sync.OnceValue(func() []*regexp.Regexp {
+	return []*regexp.Regexp{
+		regexp.MustCompile(`(?m)^\s*--- FAIL: .*$`),
+		regexp.MustCompile(`(?m)^FAILED \S+::.*$`),
+		regexp.MustCompile(`(?m)^E\s+(?:assert|\w*Error|Failed).*$`),
+		regexp.MustCompile(`(?m)^.*AssertionError.*$`),
+		regexp.MustCompile(`(?m)^.*(?:ERR_ASSERTION|AssertionFailedError|assertion .*failed|Failed asserting).*$`),
+		regexp.MustCompile(`(?m)^test \S+ \.\.\. FAILED$`),
+		regexp.MustCompile(`(?m)^\s*(?:not ok \d+.*|✕ .*|✖ .*|● .*)$`),
+		regexp.MustCompile(`(?m)^(?:FAIL|ERROR): .*$`),
+		regexp.MustCompile(`(?m)^\w*(?:Error|Exception|panic): .*$`),
+		regexp.MustCompile(`(?mi)^.*\b(?:expected|want|fail(?:ed|ure)?)\b.*$`),
+	}
+})
 
 // telling returns the most informative line of a failed run's output, at most 200 bytes.
 func telling(output string) string {
 	if l := nodeSaid(output); l != "" {
 		return clipLine(l)
 	}
-	for _, t := range tellers {
+	for _, t := range tellers() {
 		if l := strings.TrimSpace(t.FindString(output)); l != "" {
 			return clipLine(l)
 		}
