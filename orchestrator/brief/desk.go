@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"centurion"
@@ -27,6 +28,10 @@ type Desk struct {
 	Project      *isolation.Project
 	Window       func(centurion.ModelRef) int // window of a model in tokens; 0 if unknown
 	Confined     bool                         // shell commands are confined fully
+
+	listing sync.Mutex // held while files are listed; protects the fields below
+	tree    string     // whose files were listed last
+	listed  string
 }
 
 // Opening is the text before a session's first message. It is fixed when the session is created.

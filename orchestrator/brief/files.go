@@ -28,6 +28,28 @@ func (d *Desk) fileList(ctx context.Context, agent agents.Agent, repo *worktree.
 	}
 	ctx, cancel := context.WithTimeout(ctx, fileListTime)
 	defer cancel()
+	tree := ""
+	if repo != nil && commit != "" {
+		tree, _ = repo.TreeOf(ctx, commit)
+	}
+	if tree == "" {
+		return d.listFiles(ctx, repo, commit)
+	}
+	d.listing.Lock() // workers that start together see the same files
+	defer d.listing.Unlock()
+	if d.tree != tree {
+		if list := d.listFiles(ctx, repo, commit); list != "" {
+			d.tree, d.listed = tree, list
+		}
+	}
+	if d.tree != tree {
+		return ""
+	}
+	return d.listed
+}
+
+// listFiles is fileList without the question who may see it.
+func (d *Desk) listFiles(ctx context.Context, repo *worktree.Repo, commit string) string {
 	var files []string
 	var err error
 	whole := true

@@ -76,11 +76,13 @@ func (m *Queue) landTask(ctx context.Context, a *Author, out *session.Outcome, s
 		}
 		l.Verify = t.Verify
 	}
-	tasks, err := m.st.Store.Tasks(ctx, m.st.ID)
-	if err != nil {
-		return nil, err
+	if len(l.Verify) > 0 && !stuck {
+		tasks, err := m.st.Store.Tasks(ctx, m.st.ID)
+		if err != nil {
+			return nil, err
+		}
+		l.Mends = mayMend(t, tasks, m.returns)
 	}
-	l.Mends = len(l.Verify) > 0 && !stuck && mayMend(t, tasks, m.returns)
 	kept, back, err := m.bring(ctx, a, l, commitMessage(t, out.Text), out.Text)
 	if back != nil {
 		return back, err
@@ -94,8 +96,7 @@ func (m *Queue) landTask(ctx context.Context, a *Author, out *session.Outcome, s
 	}
 	if l.Landed != nil {
 		out.Files = append(out.Files, m.iso.InProject(centurion.Paths(l.Landed.Files))...)
-		slices.Sort(out.Files)
-		out.Files = slices.Compact(out.Files)
+		out.Files = slices.Compact(slices.Sorted(slices.Values(out.Files)))
 	}
 	return nil, err
 }
