@@ -63,7 +63,7 @@ func (c *Checkout) checkIgnore(ctx context.Context, paths string) ([]string, err
 			return nil, err
 		}
 		names := fields([]byte(paths))
-		ignored, err := c.ignores(ctx, s, nil, names)
+		ignored, err := c.ignores(ctx, s, nil, nil, names)
 		return slices.DeleteFunc(names, func(p string) bool { return err != nil || !ignored(p) }), err
 	}
 	ask := c.view().call("check-ignore", "-z", "--stdin")

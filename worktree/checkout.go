@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"centurion"
 )
@@ -24,8 +25,13 @@ type Checkout struct {
 	dir  string // the top of the working tree
 	rec  record
 
-	scanned scanned // with layers
-	index   string  // instead of the host's own; "" for that
+	index string // instead of the host's own; "" for that
+
+	// With layers:
+	using   sync.Mutex // held while the checkout is made ready for its next use
+	stale   bool       // HEAD, branch and index of its own git are not yet those of the record
+	indexed string     // the commit or tree whose index it gets then; "" for that of the last commit's files
+	scanned scanned
 }
 
 // Where is the location of the checkout; Dir is the project's directory in it.
@@ -97,7 +103,7 @@ func (c *Checkout) unlock() {
 // ignored ones. Only differing files are written.
 func (c *Checkout) bring(ctx context.Context, to string) error {
 	if c.layered() {
-		return c.apply(ctx, to)
+		return c.apply(ctx, c.rec.Last, to)
 	}
 	link := "gitdir: " + filepath.ToSlash(c.rec.GitDir) + "\n"
 	if b, err := os.ReadFile(filepath.Join(c.dir, ".git")); err != nil || string(b) != link {
@@ -141,7 +147,8 @@ func (c *Checkout) bring(ctx context.Context, to string) error {
 // stand makes HEAD and the index for an agent's git match Start and Branch, and ends an agent's unfinished merge or rebase.
 func (c *Checkout) stand(ctx context.Context) error {
 	if c.layered() {
-		return c.standLayered(ctx)
+		c.standLayered()
+		return nil
 	}
 	at := call{Dir: c.dir, GitDir: c.rec.GitDir, WorkTree: c.dir}
 	want := c.rec.Start
@@ -244,6 +251,9 @@ func (c *Checkout) Move(ctx context.Context, commit string) error {
 			return err
 		}
 	}
+	if c.layered() {
+		return c.fallBehind(ctx, commit)
+	}
 	if err := c.shift(ctx, commit, commit); err != nil {
 		return err
 	}
@@ -267,6 +277,11 @@ func (c *Checkout) finish(ctx context.Context) error {
 // shift moves the files to a tree or commit and makes onto the base of the work. It records the intention first, so that a crash cannot
 // leave half of it; the end of ctx does not stop it.
 func (c *Checkout) shift(ctx context.Context, to, onto string) error {
+	if c.rec.Behind != "" {
+		if err := c.catchUp(ctx); err != nil {
+			return err
+		}
+	}
 	c.rec.Next, c.rec.Onto = to, onto
 	if err := c.save(); err != nil {
 		return err
@@ -292,7 +307,7 @@ func (c *Checkout) shifted(ctx context.Context) error {
 // point makes commit the base of the work, and moves the branch there.
 func (c *Checkout) point(ctx context.Context, commit string) error {
 	if c.rec.Branch != "" {
-		if _, err := c.repo.git(ctx, call{Args: []string{"update-ref", "refs/heads/" + c.rec.Branch, commit}}); err != nil {
+		if err := c.repo.db.MoveRef(ctx, "refs/heads/"+c.rec.Branch, commit, ""); err != nil {
 			return err
 		}
 	}
@@ -329,7 +344,8 @@ func (c *Checkout) Lay(ctx context.Context, tree, onto string) error {
 	}
 	// For the agent's git, the changes of the tree are uncommitted: its index is that of onto, with refreshed file data.
 	if c.layered() {
-		return c.standAt(ctx, onto)
+		c.indexed = onto
+		return nil
 	}
 	_, err = c.repo.git(ctx, call{Dir: c.dir, GitDir: c.rec.GitDir, WorkTree: c.dir, Args: []string{"read-tree", "--reset", onto}})
 	return err
@@ -379,7 +395,11 @@ func (c *Checkout) changed(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		return c.between(ctx, c.rec.Tree, tree, true)
+		at := c.rec.Tree
+		if c.rec.Behind != "" {
+			at = c.rec.Start
+		}
+		return c.between(ctx, at, tree, true)
 	}
 	out, err := c.git(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--diff-filter=a", "--name-only", "-z", c.rec.Tree,
 		"--", ":(top,glob)**", exclude(c.repo.private()))
@@ -406,92 +426,4 @@ func (c *Checkout) Uncommitted(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(fields(out), func(p string) bool {
 		return strings.HasSuffix(p, "/") || slices.ContainsFunc(c.rec.Outputs, func(o string) bool { return p == o || strings.HasPrefix(p, o+"/") })
 	}), nil
-}
-
-// Still ends what commands have left running in the checkout, which can still be used.
-func (c *Checkout) Still() error {
-	if r, ok := c.repo.opts.Runner.(centurion.Releaser); ok {
-		return r.Release(c.dir)
-	}
-	return nil
-}
-
-// Release returns the checkout to the pool. It first commits uncommitted work to the branch, and deletes the branch if it is an
-// ancestor of into, or if into is empty and nothing was committed. kept is the branch if it stays. Git-ignored files written by tools
-// are moved out: see [Repo.Aside]. The checkout must not be used afterwards.
-func (c *Checkout) Release(ctx context.Context, into string) (kept string, err error) {
-	if c.rec.Free {
-		return "", nil
-	}
-	if err := c.Still(); err != nil {
-		return "", err
-	}
-	branch := c.rec.Branch
-	if err := c.present(); err != nil {
-		kept, drop := c.repo.drop(ctx, branch, "", into)
-		if drop == nil {
-			drop = c.forget(ctx)
-		}
-		c.rec.Free = true
-		c.repo.pool.leave(c.seat)
-		return kept, drop
-	}
-	if branch != "" {
-		if _, err := c.commit(ctx, "Unfinished work of "+branch, true); err != nil {
-			return "", err
-		}
-		if into == "" && c.rec.Last == c.rec.Start {
-			into = c.rec.Start
-		}
-	}
-	if err := c.setAside(ctx); err != nil {
-		return "", err
-	}
-	if kept, err = c.repo.drop(ctx, branch, c.rec.GitDir, into); err != nil {
-		return "", err
-	}
-	c.rec.Branch, c.rec.Free = "", true
-	if c.layered() {
-		err = c.forget(ctx) // an empty one is made as fast
-	} else {
-		err = c.save()
-	}
-	if err != nil {
-		return kept, err
-	}
-	c.repo.pool.leave(c.seat)
-	return kept, nil
-}
-
-// drop deletes a branch if it is an ancestor of into, and returns it if it stays. It detaches the worktree at gitDir from it.
-func (cs *checkouts) drop(ctx context.Context, branch, gitDir, into string) (kept string, err error) {
-	if branch == "" {
-		return "", nil
-	}
-	ref := "refs/heads/" + branch
-	tip, err := cs.commitOf(ctx, ref)
-	if centurion.KindOf(err) == centurion.KindNotFound {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	if gitDir != "" {
-		if _, err := cs.git(ctx, call{GitDir: gitDir, Args: []string{"update-ref", "--no-deref", "HEAD", tip}}); err != nil {
-			return branch, err
-		}
-	}
-	if into == "" {
-		return branch, nil
-	}
-	if in, err := cs.reached(ctx, tip, into); err != nil || !in {
-		return branch, err
-	}
-	cs.admin.Lock()
-	defer cs.admin.Unlock()
-	// Only if it is unchanged: later commits are not in into.
-	if _, err := cs.git(ctx, call{Args: []string{"update-ref", "-d", ref, tip}}); err != nil {
-		return branch, err
-	}
-	return "", nil
 }

@@ -58,7 +58,7 @@ func (c *Checkout) commit(ctx context.Context, message string, anyway bool) (Com
 	if err := c.save(); err != nil {
 		return Commit{}, err
 	}
-	if _, err := c.repo.git(ctx, call{Args: []string{"update-ref", "refs/heads/" + c.rec.Branch, c.rec.Last}}); err != nil {
+	if err := c.repo.db.MoveRef(ctx, "refs/heads/"+c.rec.Branch, c.rec.Last, ""); err != nil {
 		return Commit{}, err
 	}
 	if err := c.stand(ctx); err != nil {

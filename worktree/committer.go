@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"time"
 )
 
 // The committer if the person has configured no name or no address.
@@ -59,6 +61,38 @@ func (o *objects) attributed(message string) string {
 	return message + gap + "Co-Authored-By: " + ownName + " <" + ownMail + ">\n"
 }
 
+// commitTree makes a commit that is not signed; a parent that is empty is none.
+func (o *objects) commitTree(ctx context.Context, tree, message string, env []string, parents ...string) (string, error) {
+	f, err := o.prog.over.of(ctx, o.prog, call{Dir: o.top, GitDir: o.gitDir})
+	if err != nil {
+		return "", err
+	}
+	who := map[string]string{}
+	for _, set := range slices.Concat(f.who.env, env) {
+		name, value, _ := strings.Cut(set, "=")
+		who[name] = value
+	}
+	var b strings.Builder
+	b.WriteString("tree " + tree + "\n")
+	for _, p := range parents {
+		if p != "" {
+			b.WriteString("parent " + p + "\n")
+		}
+	}
+	now := time.Now()
+	for _, role := range []string{"author", "committer"} {
+		upper := "GIT_" + strings.ToUpper(role)
+		date := cmp.Or(who[upper+"_DATE"], fmt.Sprintf("%d %s", now.Unix(), now.Format("-0700")))
+		fmt.Fprintf(&b, "%s %s <%s> %s\n", role, who[upper+"_NAME"], who[upper+"_EMAIL"], date)
+	}
+	b.WriteString("\n" + message)
+	id, err := o.db.Put(ctx, "commit", []byte(b.String()))
+	if err == nil {
+		o.cache.made(id, tree)
+	}
+	return id, err
+}
+
 // isTrue parses a boolean of git's configuration. A key without a value is true; --list -z prints an empty value for it.
 func isTrue(value string) bool {
 	switch strings.ToLower(value) {
@@ -68,14 +102,15 @@ func isTrue(value string) bool {
 	return false
 }
 
-// identity removes characters that git does not allow in a name or an address.
+// identity is a name or an address as git takes it into a commit.
 func identity(s string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
+	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == '<' || r == '>' {
 			return -1
 		}
 		return r
-	}, s))
+	}, s)
+	return strings.Trim(s, ` .,:;"\'`)
 }
 
 // signingEnv are the variables by which gpg and ssh-keygen find the person's keys and ask for their passphrase.
@@ -132,5 +167,21 @@ func (u *userSide) sign(ctx context.Context, id string, parents []string, same b
 	if err != nil {
 		return "", err
 	}
-	return u.makeCommit(ctx, call{Sign: true, Env: c.author, Args: []string{"-S"}}, c.tree, c.message, parents)
+	return u.signedCommit(ctx, c.author, c.tree, c.message, parents)
+}
+
+// signedCommit makes a signed commit with git, which knows the programs for it.
+func (u *userSide) signedCommit(ctx context.Context, author []string, tree, message string, parents []string) (string, error) {
+	c := call{Sign: true, Env: author, Args: []string{"commit-tree", "-S"}, Stdin: strings.NewReader(message)}
+	for _, p := range parents {
+		if p != "" {
+			c.Args = append(c.Args, "-p", p)
+		}
+	}
+	c.Args = append(c.Args, "-F", "-", tree)
+	out, err := u.git(ctx, c)
+	if err == nil {
+		u.cache.made(lastLine(out), tree)
+	}
+	return lastLine(out), err
 }

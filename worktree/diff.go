@@ -93,8 +93,7 @@ func (o *objects) changes(ctx context.Context, from, to string, hunks bool) ([]c
 	if hunks {
 		args = append(args, "-p")
 	}
-	args = append(append(args, trees...), "--", ":(top)", ":(top,exclude,literal)"+o.private())
-	out, err := o.git(ctx, call{Args: args})
+	out, err := o.db.Compare(ctx, trees[0], trees[1], append(args, "--", ":(top)", ":(top,exclude,literal)"+o.private())...)
 	if err != nil {
 		return nil, err
 	}

@@ -65,15 +65,9 @@ func (p *program) run(ctx context.Context, c call) ([]byte, error) {
 
 // exec is run with the findings about the repository's configuration.
 func (p *program) exec(ctx context.Context, c call, f found) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, p.path, c.Args...)
-	cmd.Dir, cmd.Stdin, cmd.Env = c.Dir, c.Stdin, environment(c, f)
-	if p.mark != "" {
-		cmd.Env = append(cmd.Env, centurion.HostVariable+"="+p.mark)
-	}
 	var out, errs bytes.Buffer
+	cmd := p.command(ctx, c, f)
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	cmd.WaitDelay = 5 * time.Second
-	ownGroup(cmd)
 	err := cmd.Run()
 	if err == nil {
 		return out.Bytes(), nil
@@ -82,6 +76,18 @@ func (p *program) exec(ctx context.Context, c call, f found) ([]byte, error) {
 		return out.Bytes(), cause
 	}
 	return out.Bytes(), failure(c, errs.String(), err)
+}
+
+// command is a git that is not started yet.
+func (p *program) command(ctx context.Context, c call, f found) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, p.path, c.Args...)
+	cmd.Dir, cmd.Stdin, cmd.Env = c.Dir, c.Stdin, environment(c, f)
+	if p.mark != "" {
+		cmd.Env = append(cmd.Env, centurion.HostVariable+"="+p.mark)
+	}
+	cmd.WaitDelay = 5 * time.Second
+	ownGroup(cmd)
+	return cmd
 }
 
 // inherited are the variables passed on to git and the person's filters. Git's own are limited to those that locate the person's

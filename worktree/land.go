@@ -14,6 +14,7 @@ import (
 	"centurion"
 	"centurion/failpoint"
 	"centurion/guard/durable"
+	"centurion/worktree/gitobj"
 )
 
 // landingPlan is one change of the person's branch, index and files, prepared before anything is touched.
@@ -59,7 +60,7 @@ func (u *userSide) plan(ctx context.Context, before, after string, keep mine) (*
 			p.overlap = append(p.overlap, c.Path) // the person has staged something else
 			continue
 		case at.skip:
-		case c.from.Mode == modeSubmodule, c.to.Mode == modeSubmodule: // its files belong to its own repository
+		case c.from.Mode == gitobj.ModeSubmodule, c.to.Mode == gitobj.ModeSubmodule: // its files belong to its own repository
 		default:
 			paths = append(paths, c.Path)
 		}
@@ -78,10 +79,10 @@ func (u *userSide) plan(ctx context.Context, before, after string, keep mine) (*
 // raw lists the differences between two commits by file, without renames.
 func (o *objects) raw(ctx context.Context, from, to string) ([]change, error) {
 	t, err := o.trees(ctx, from, to)
-	if err != nil {
+	if err != nil || t[0] == t[1] {
 		return nil, err
 	}
-	out, err := o.git(ctx, call{Args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none", t[0], t[1]}})
+	out, err := o.db.Compare(ctx, t[0], t[1], "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
 	if err != nil {
 		return nil, err
 	}

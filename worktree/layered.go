@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/worktree/gitobj"
 )
 
 // This file has what differs for a checkout made of layers: its files are mounted at the project's own path for its commands, the host
@@ -26,7 +28,7 @@ func (c *Checkout) upperDir() string { return filepath.Join(c.repo.slotOf(c.name
 func (cs *checkouts) mounter() (centurion.Mounter, error) {
 	m, ok := cs.opts.Runner.(centurion.Mounter)
 	switch {
-	case cs.opts.Workspaces == WorkspacesCheckout || cs.opts.Workspaces == "":
+	case cs.opts.Workspaces == WorkspacesCheckout:
 		return nil, notLayered("worktree.workspaces is \"checkout\"")
 	case !ok:
 		return nil, notLayered("nothing runs commands")
@@ -88,7 +90,7 @@ func (cs *checkouts) takeLayered(ctx context.Context, w Want) (*Checkout, error)
 // populatedIn reports whether the person has initialised a submodule of a tree.
 func (cs *checkouts) populatedIn(s *stack) bool {
 	for p, e := range s.all {
-		if e.Mode == modeSubmodule && gitDirOf(filepath.Join(cs.top, filepath.FromSlash(p))) != "" {
+		if e.Mode == gitobj.ModeSubmodule && gitDirOf(filepath.Join(cs.top, filepath.FromSlash(p))) != "" {
 			return true
 		}
 	}
@@ -159,10 +161,8 @@ func (c *Checkout) lay(ctx context.Context) error {
 		}
 	}
 	c.scanned = scanned{}
-	if err := c.mountLayers(ctx); err != nil {
-		return err
-	}
-	return c.standLayered(ctx)
+	c.standLayered()
+	return c.mountLayers(ctx)
 }
 
 // mountLayers tells the runner of the checkout's layers. Those that are missing are made again.
@@ -200,29 +200,85 @@ func (c *Checkout) mountLayers(ctx context.Context) error {
 	return m.Mount(l)
 }
 
-// standLayered is [Checkout.stand] for layers: the index is that of the tree that the files were last set to.
-func (c *Checkout) standLayered(ctx context.Context) error {
-	if c.scanned.tree != "" { // its index is there, and knows the newest files
-		return c.standIn()
+// standLayered is [Checkout.stand] for layers. Only commands in the checkout see its git, so that it is done before the next of them.
+func (c *Checkout) standLayered() { c.stale, c.indexed = true, "" }
+
+// fallBehind makes a commit the base of the work; the files follow when the checkout is used next, which most are not after a merge.
+func (c *Checkout) fallBehind(ctx context.Context, commit string) (err error) {
+	if c.rec.Behind == "" {
+		if c.rec.Behind, err = c.repo.tree(ctx, c.rec.Last); err != nil {
+			return err
+		}
 	}
-	return c.standAt(ctx, c.rec.Tree)
+	now, err := c.repo.tree(ctx, commit)
+	if err != nil {
+		return err
+	}
+	if c.rec.Behind == now {
+		c.rec.Behind = ""
+	}
+	c.standLayered()
+	return c.point(ctx, commit)
 }
 
-// standAt is standLayered with the index of another tree or commit.
-func (c *Checkout) standAt(ctx context.Context, at string) error {
-	tree, err := c.repo.tree(ctx, at)
+// catchUp makes the checkout ready for its next use: its files, what its setup has to do for them, and its git.
+func (c *Checkout) catchUp(ctx context.Context) error {
+	brought, err := c.bringUp(ctx)
+	if err != nil || !brought {
+		return err
+	}
+	return c.readyLayered(ctx)
+}
+
+// bringUp is catchUp without the setup. brought reports whether files were brought.
+func (c *Checkout) bringUp(ctx context.Context) (brought bool, err error) {
+	c.using.Lock()
+	defer c.using.Unlock()
+	if c.rec.Behind != "" {
+		if err := c.apply(ctx, c.rec.Behind, c.rec.Start); err != nil {
+			return false, err
+		}
+		c.rec.Behind, brought = "", true
+		c.standLayered()
+		if err := c.save(); err != nil {
+			return false, err
+		}
+	}
+	if c.stale {
+		if err := c.refreshIndex(ctx); err != nil {
+			return brought, err
+		}
+		if err := c.standIn(); err != nil {
+			return brought, err
+		}
+		c.stale = false
+	}
+	return brought, nil
+}
+
+// refreshIndex makes the index for the checkout's own git.
+func (c *Checkout) refreshIndex(ctx context.Context) error {
+	trees, err := c.repo.trees(ctx, cmp.Or(c.indexed, c.rec.Tree), c.rec.Last)
 	if err != nil {
 		return err
 	}
-	s, err := c.repo.layers.stackOf(ctx, tree)
+	s, err := c.repo.layers.stackOf(ctx, trees[0])
 	if err != nil {
 		return err
 	}
-	if err := copyIndex(s.index, c.repo.indexOf(c.name)); err != nil {
+	index := c.repo.indexOf(c.name)
+	if c.indexed != "" || trees[0] == trees[1] {
+		return copyIndex(s.index, index)
+	}
+	u, err := c.look(ctx, s)
+	if err != nil {
 		return err
 	}
-	c.scanned = scanned{}
-	return c.standIn()
+	gone, err := c.goneFrom(ctx, s, u)
+	if err != nil {
+		return err
+	}
+	return c.indexUpper(ctx, index, s, u, gone)
 }
 
 // stack returns the layers of the tree that the files were last set to.
@@ -241,6 +297,9 @@ func (c *Checkout) Files(ctx context.Context) (at string, place centurion.Place,
 		return c.project(), centurion.Place{Dir: c.project(), Workspace: c.dir}, nil
 	}
 	prefix := filepath.FromSlash(c.repo.prefix)
+	if err := c.catchUp(ctx); err != nil {
+		return "", centurion.Place{}, err
+	}
 	at, err = c.mounted(ctx)
 	return filepath.Join(at, prefix), centurion.Place{Dir: filepath.Join(c.repo.top, prefix), Workspace: c.dir}, err
 }
@@ -278,13 +337,9 @@ func (c *Checkout) root(ctx context.Context) (root *os.Root, err error) {
 	return root, nil
 }
 
-// apply changes the files from the last commit's to a tree's, and leaves everything else. Interrupted, it can be done again.
-func (c *Checkout) apply(ctx context.Context, to string) error {
+// apply changes the files from those of one commit or tree to another's, and leaves everything else. Interrupted, it can be done again.
+func (c *Checkout) apply(ctx context.Context, from, to string) error {
 	tree, err := c.repo.tree(ctx, to)
-	if err != nil {
-		return err
-	}
-	from, err := c.repo.tree(ctx, c.rec.Last)
 	if err != nil {
 		return err
 	}
@@ -394,7 +449,8 @@ func (c *Checkout) relay(ctx context.Context, to string) error {
 	if tree == c.rec.Ground {
 		if left, err := os.ReadDir(c.upperDir()); err == nil && len(left) == 0 {
 			c.rec.Tree = tree
-			return c.standLayered(ctx)
+			c.standLayered()
+			return nil
 		}
 	}
 	if err := c.unmount(); err != nil {

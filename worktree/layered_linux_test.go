@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -410,4 +411,126 @@ func randomEdit(rng *rand.Rand) string {
 		return fmt.Sprintf("mkdir -p '%s'; ln -sfn ../%s '%s'", filepath.Dir(f), g, f)
 	}
 	return fmt.Sprintf("touch '%s'; rm -rf d%d && mkdir d%d && echo again > d%d/again.txt", f, rng.IntN(6), rng.IntN(6), rng.IntN(6))
+}
+
+// Issue "Fifty workspaces" 4: a worker in a workspace of layers takes at most ten processes of git from its start to its end, if another
+// has landed meanwhile. Those that answer one question after the other are started once for all.
+func TestProcessesOfLayeredTask(t *testing.T) {
+	x := layeredRig(t, map[string]string{"a.txt": "a\n", "b.txt": "b\n", ".gitignore": "*.log\n"})
+	ctx := t.Context()
+	base, err := x.Tip(ctx, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Advance(ctx, "mission", "", base); err != nil {
+		t.Fatal(err)
+	}
+	task := func(branch, script string) {
+		t.Helper()
+		tip, err := x.Tip(ctx, "mission")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := x.Take(ctx, Want{Branch: branch, Commit: base})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.sh(c, script)
+		if _, err := c.Uncommitted(ctx); err != nil {
+			t.Fatal(err)
+		}
+		done, err := c.Commit(ctx, branch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		laid, err := x.Rebase(ctx, done.ID, tip)
+		if err != nil || len(laid.Conflicts) > 0 {
+			t.Fatal(laid, err)
+		}
+		if _, err := x.Diff(ctx, tip, laid.Commit); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Advance(ctx, "mission", tip, laid.Commit); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Move(ctx, laid.Commit); err != nil {
+			t.Fatal(err)
+		}
+		if kept, err := c.Release(ctx, laid.Commit); kept != "" || err != nil {
+			t.Fatal(kept, err)
+		}
+	}
+	task("first", "echo 1 > one.txt")
+	spent := counted(t, x.Repo)
+	task("second", "echo 2 > two.txt; echo more >> b.txt; mkdir dir; echo 3 > dir/three.txt; echo x > dir/x.log")
+	if n := spent(); n > 10 {
+		t.Errorf("a task takes %d processes of git", n)
+	}
+	if got := x.person("ls-tree", "-r", "--name-only", "mission"); got != ".gitignore\na.txt\nb.txt\ndir/three.txt\none.txt\ntwo.txt" {
+		t.Error(got)
+	}
+}
+
+// The files of a workspace that was moved follow when it is used next: until then nobody takes those of others for removed, and what is
+// changed meanwhile is kept.
+func TestFilesFollow(t *testing.T) {
+	for name, test := range map[string]struct{ before, after, want string }{
+		"unused":               {"true", "cat a.txt b.txt new.txt", "A\nb\nnew\n"},
+		"changed behind":       {"echo B > b.txt", "cat a.txt b.txt new.txt", "A\nB\nnew\n"},
+		"agent's own git":      {"true", "git status --short; git log --format=%s -1", "others\n"},
+		"its index, committed": {"true", "echo x > x; git add x; git -c user.name=a -c user.email=a@b commit -qm own; git status --short", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := layeredRig(t, map[string]string{"a.txt": "a\n", "b.txt": "b\n"})
+			ctx := t.Context()
+			c := x.takeHead("task")
+			x.sh(c, "true")
+			dir, _, err := c.Files(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tip := x.commitOf(x.head(), map[string][]byte{"a.txt": []byte("A\n"), "new.txt": []byte("new\n")})
+			tip, err = x.CommitTree(ctx, tip, x.head(), "others")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Move(ctx, tip); err != nil {
+				t.Fatal(err)
+			}
+			if c.Where().Start != tip {
+				t.Error("it does not stand at the commit")
+			}
+			if test.before != "true" { // a process of an earlier command goes on to write
+				if err := os.WriteFile(filepath.Join(dir, "b.txt"), []byte("B\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, look := range []func(context.Context) ([]string, error){c.Uncommitted, c.Changed} {
+				want := []string(nil)
+				if test.before != "true" {
+					want = []string{"b.txt"}
+				}
+				if got, err := look(ctx); err != nil || !slices.Equal(got, want) {
+					t.Errorf("changed: %q, not %q, %v", got, want, err)
+				}
+			}
+			if test.before == "true" {
+				if _, err := os.Stat(filepath.Join(dir, "new.txt")); err == nil && c.rec.Behind != "" {
+					t.Error("the files were brought before they were used")
+				}
+				tree, err := x.Look(ctx, c.Where())
+				if want, _ := x.tree(ctx, tip); err != nil || tree != want {
+					t.Errorf("somebody who looks sees %s, %v", x.person("ls-tree", "-r", tree), err)
+				}
+			}
+			x.reopenLayered() // a host that dies meanwhile loses nothing
+			c, err = x.Reopen(ctx, c.Where())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := x.sh(c, test.after); got != test.want {
+				t.Errorf("%q, not %q", got, test.want)
+			}
+		})
+	}
 }

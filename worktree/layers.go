@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"centurion"
+	"centurion/worktree/gitobj"
 )
 
 // layersDir is the directory, below the home, of the layers that workspaces share.
@@ -56,8 +57,13 @@ type stack struct {
 	diff  map[string]entry // those that differ in tree; zero for removed ones
 	index string           // an index of tree that knows the files' data
 
-	ignoring sync.Mutex             // held while the index for ignore rules is made
-	dirs     func() map[string]bool // the directories with files of the tree
+	dirs       func() map[string]bool  // the directories with files of the tree
+	attributes func() map[string]entry // its files .gitattributes
+
+	indexing sync.Mutex         // held while the index for ignore rules is made
+	ignoring sync.Mutex         // protects the fields below
+	ignored  map[ignorable]bool // what git answered with the rules of the tree
+	exclude  stamp              // of the repository's own rules
 }
 
 // dirsOf returns the directories with files of a stack's tree.
@@ -69,6 +75,17 @@ func dirsOf(s *stack) map[string]bool {
 		}
 	}
 	return dirs
+}
+
+// attributesOf returns the files .gitattributes of a stack.
+func attributesOf(s *stack) map[string]entry {
+	found := map[string]entry{}
+	for p, e := range s.all {
+		if path.Base(p) == ".gitattributes" && e.IsFile() {
+			found[p] = e
+		}
+	}
+	return found
 }
 
 // at returns the entry of a path.
@@ -109,6 +126,7 @@ func (l *layers) stackOf(ctx context.Context, tree string) (*stack, error) {
 	}
 	s := &stack{lower: []string{base.id}, tree: tree, base: base.list, diff: map[string]entry{}, index: filepath.Join(l.dir(base.id), "index")}
 	s.dirs = sync.OnceValue(func() map[string]bool { return dirsOf(s) })
+	s.attributes = sync.OnceValue(func() map[string]entry { return attributesOf(s) })
 	if len(changes) > 0 {
 		id := "delta-" + base.Tree[:12] + "-" + tree[:12]
 		for _, c := range changes {
@@ -145,7 +163,7 @@ func (l *layers) baseFor(ctx context.Context, tree string) (*layer, []change, er
 		if err != nil && centurion.KindOf(err) != centurion.KindNotFound && ctx.Err() != nil {
 			return nil, nil, err
 		}
-		if err != nil || len(changes) > maxDelta || slices.ContainsFunc(changes, func(c change) bool { return c.from.Mode == modeSubmodule || c.to.Mode == modeSubmodule }) {
+		if err != nil || len(changes) > maxDelta || slices.ContainsFunc(changes, func(c change) bool { return c.from.Mode == gitobj.ModeSubmodule || c.to.Mode == gitobj.ModeSubmodule }) {
 			continue // its tree may have been pruned
 		}
 		if b.list == nil {
@@ -181,7 +199,7 @@ func (l *layers) list(ctx context.Context, tree string) (map[string]entry, error
 		if len(f) != 3 {
 			return nil, badDiff("%q is no entry of a tree", cut([]byte(line)))
 		}
-		all[name] = entry{f[0], f[2]}
+		all[name] = entry{Mode: f[0], ID: f[2]}
 	}
 	return all, nil
 }
@@ -401,8 +419,8 @@ func markGone(files string, gone []string, s *stack) error {
 // ignoreIndex returns an index of the stack's tree for questions about ignore rules in a directory that holds only some of its files: git reads
 // those .gitignore files from it that are marked as not checked out.
 func (l *layers) ignoreIndex(ctx context.Context, s *stack) (string, error) {
-	s.ignoring.Lock()
-	defer s.ignoring.Unlock()
+	s.indexing.Lock()
+	defer s.indexing.Unlock()
 	index := filepath.Join(filepath.Dir(s.index), "ignore-index")
 	if _, err := os.Stat(index); err == nil {
 		return index, nil

@@ -25,6 +25,7 @@ func TestObjectsAreAskedOnce(t *testing.T) {
 	if _, err := x.TreeOf(ctx, "main"); err != nil {
 		t.Fatal(err)
 	}
+	x.db.Close() // a git that is there would go on to answer
 	path := x.prog.path
 	x.prog.path = filepath.Join(t.TempDir(), "no git")
 	if c, err := x.Repo.commitOf(ctx, tip); c != tip || err != nil {

@@ -21,9 +21,10 @@ type overrides struct {
 
 // found is the result for one git directory.
 type found struct {
-	files map[string]stamp
-	off   []pair
-	who   committer
+	files   map[string]stamp
+	entries []setting
+	off     []pair
+	who     committer
 }
 
 // pair is a key of git's configuration and its value. A key may contain any character, even =.
@@ -83,7 +84,7 @@ func (o *overrides) of(ctx context.Context, p *program, c call) (found, error) {
 			}
 		}
 	}
-	f.off, f.who = untrusted(entries), committerOf(entries)
+	f.entries, f.off, f.who = entries, untrusted(entries), committerOf(entries)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.seen == nil {

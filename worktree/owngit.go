@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/worktree/gitobj"
 )
 
 // A workspace of layers has a git directory of its own. An agent commits, branches and stashes there, and reaches neither the refs nor the
@@ -38,59 +40,83 @@ func (c *Checkout) makeOwnGit(ctx context.Context) error {
 			return failed("make a git directory", "", err)
 		}
 	}
-	text := map[string][]byte{"config": config, "objects/info/alternates": []byte("../" + borrowed + "\n")}
-	for _, name := range []string{"packed-refs", "shallow", "info/exclude", "info/attributes"} {
+	text, err := c.repo.allRefs()
+	if err != nil {
+		return failed("make a git directory", "cannot read the refs", err)
+	}
+	text["config"], text["objects/info/alternates"] = config, []byte("../"+borrowed+"\n")
+	for _, name := range []string{"shallow", "info/exclude", "info/attributes"} {
 		if b, err := os.ReadFile(filepath.Join(c.repo.common, name)); err == nil {
 			text[name] = b
 		}
 	}
 	for name, b := range text {
-		if err := writeFile(filepath.Join(own, name), b, 0o644); err != nil {
+		at := filepath.Join(own, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, b, 0o644)); err != nil {
 			return failed("make a git directory", name, err)
 		}
-	}
-	return c.copyRefs(own)
-}
-
-// copyRefs copies the refs that are files of their own, without those that keep work aside.
-func (c *Checkout) copyRefs(own string) error {
-	from := os.DirFS(c.repo.common)
-	err := fs.WalkDir(from, "refs", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case under(name, "refs/centurion"), name == "refs/stash":
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case !d.Type().IsRegular():
-			return nil
-		}
-		b, err := fs.ReadFile(from, name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it was packed or deleted meanwhile
-		}
-		if err != nil {
-			return err
-		}
-		return writeFile(filepath.Join(own, filepath.FromSlash(name)), b, 0o644)
-	})
-	if err != nil {
-		return failed("make a git directory", "cannot copy the refs", err)
 	}
 	return nil
 }
 
+// allRefs are the files of a git directory with all refs of the repository but those that keep work aside: packed-refs, and symbolic ones.
+func (r *repository) allRefs() (map[string][]byte, error) {
+	files := map[string][]byte{}
+	refs := map[string]string{} // names and their lines, with what a tag points to
+	packed, err := os.ReadFile(filepath.Join(r.common, "packed-refs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	last := ""
+	for l := range strings.Lines(string(packed)) {
+		if id, name, ok := strings.Cut(strings.TrimRight(l, "\n"), " "); strings.HasPrefix(l, "^") && last != "" {
+			refs[last] += l
+		} else if last = ""; ok && gitobj.IsID(id) && !aside(name) {
+			last = name
+			refs[last] = l
+		}
+	}
+	from := os.DirFS(r.common)
+	err = fs.WalkDir(from, "refs", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && aside(name):
+			return fs.SkipDir
+		case !d.Type().IsRegular() || aside(name):
+			return nil
+		}
+		b, err := fs.ReadFile(from, name)
+		switch id := line(b); {
+		case errors.Is(err, fs.ErrNotExist): // it was deleted meanwhile
+			return nil
+		case gitobj.IsID(id):
+			refs[name] = id + " " + name + "\n"
+		case strings.HasPrefix(id, "ref: "):
+			files[name] = b
+		}
+		return err
+	})
+	var all bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		all.WriteString(refs[name])
+	}
+	files["packed-refs"] = all.Bytes()
+	return files, err
+}
+
+// aside reports whether a ref keeps work aside.
+func aside(ref string) bool { return under(ref, "refs/centurion") || ref == "refs/stash" }
+
 // ownConfig is the configuration of such a git directory.
 func (cs *checkouts) ownConfig(ctx context.Context) ([]byte, error) {
-	out, err := cs.git(ctx, call{Args: []string{"config", "--list", "-z", "--show-scope", "--show-origin"}})
+	f, err := cs.prog.over.of(ctx, cs.prog, call{Dir: cs.top, GitDir: cs.gitDir})
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
 	b.WriteString("[core]\n\trepositoryformatversion = 1\n\tbare = false\n[gc]\n\tauto = 0\n")
-	for _, s := range parseConfig(out) {
+	for _, s := range f.entries {
 		if s.scope != "local" && s.scope != "worktree" {
 			continue // an agent's git reads the person's own configuration itself
 		}

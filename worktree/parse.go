@@ -11,21 +11,11 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/worktree/gitobj"
 )
 
 // entry is an entry of a tree or an index. The zero entry means none.
-type entry struct {
-	Mode string `json:"mode,omitempty"` // "100644", "100755", "120000" for a link, "160000" for a submodule
-	ID   string `json:"id,omitempty"`
-}
-
-const (
-	modeLink      = "120000"
-	modeSubmodule = "160000"
-	modeExec      = "100755"
-)
-
-func (e entry) file() bool { return strings.HasPrefix(e.Mode, "100") }
+type entry = gitobj.Entry
 
 // change is the change of one file between two trees, with both entries.
 type change struct {
@@ -147,7 +137,7 @@ func (c change) typeChange() bool {
 
 // whole reports whether the change cannot be divided into hunks.
 func (c change) whole() bool {
-	return c.typeChange() || c.from.Mode == modeSubmodule || c.to.Mode == modeSubmodule
+	return c.typeChange() || c.from.Mode == gitobj.ModeSubmodule || c.to.Mode == gitobj.ModeSubmodule
 }
 
 // parsePatch parses the patch of these changes, in the same order. It ignores the names in it, which may be quoted.

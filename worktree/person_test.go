@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/worktree/gitobj"
 )
 
 // begin takes a snapshot of what the person sees, as a mission does.
@@ -99,7 +100,7 @@ func TestMergeFastForward(t *testing.T) {
 	x := newRig(t, map[string]string{"a": long, "gone": "g\n", "d/e": "e\n", "other": "o\n"})
 	base := x.begin()
 	one := x.commitOf(base.Commit, map[string][]byte{"a": []byte(five("five")), "new/x": []byte("n\n")}, "gone")
-	tip := x.modeOf(x.modeOf(x.commitOf(one, nil, "d/e"), "run", modeExec, "#!\n"), "link", modeLink, "a")
+	tip := x.modeOf(x.modeOf(x.commitOf(one, nil, "d/e"), "run", gitobj.ModeExec, "#!\n"), "link", gitobj.ModeLink, "a")
 	before := x.state()
 	o := MergeOptions{Base: base, Tip: tip}
 	p, err := x.Preview(t.Context(), o)

@@ -115,7 +115,7 @@ func (p placer) indexEntries(ctx context.Context, index string) (map[string]inde
 			return nil, badDiff("%q is no entry of an index", cut([]byte(l)))
 		}
 		stage, _ := strconv.Atoi(f[3])
-		all[name] = indexed{entry{f[1], f[2]}, max(stage, all[name].stage), f[0] == "S"}
+		all[name] = indexed{entry{Mode: f[1], ID: f[2]}, max(stage, all[name].stage), f[0] == "S"}
 	}
 	return all, nil
 }

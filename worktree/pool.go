@@ -116,6 +116,7 @@ func (cs *checkouts) returnTo(ctx context.Context, name string, ours func(rec re
 	if err = c.present(); err == nil {
 		c.unlock()
 		if c.layered() {
+			c.stale = missing(filepath.Join(c.ownGit(), "HEAD")) // it was never used
 			err = c.mountLayers(ctx)
 		}
 	}
@@ -281,8 +282,10 @@ func (o *objects) startBranch(ctx context.Context, branch, commit string) error 
 			return err
 		}
 	}
-	_, err = o.git(ctx, call{Args: []string{"update-ref", ref, commit}})
-	return err
+	if old == commit {
+		return nil
+	}
+	return o.db.MoveRef(ctx, ref, commit, "")
 }
 
 // keep keeps a commit alive under refs/centurion/kept/, unless it is an ancestor of one of in.
@@ -293,8 +296,7 @@ func (o *objects) keep(ctx context.Context, label, commit string, in ...string) 
 		}
 	}
 	ref := KeptRefs + cmp.Or(label, "detached") + "/" + commit[:min(12, len(commit))]
-	_, err := o.git(ctx, call{Args: []string{"update-ref", ref, commit}})
-	return err
+	return o.db.MoveRef(ctx, ref, commit, "")
 }
 
 // KeptRefs is the prefix of the refs that keep commits without a branch.
@@ -305,15 +307,12 @@ func (o *objects) commitOf(ctx context.Context, name string) (string, error) {
 	if c := o.cache.known(itsCommit, name); c != "" {
 		return c, nil
 	}
-	out, err := o.git(ctx, call{Args: []string{"rev-parse", "-q", "--verify", "--end-of-options", name + "^{commit}"}})
-	if err != nil {
-		if exitCode(err) != 0 {
-			return "", &centurion.Error{Op: "find a commit", Kind: centurion.KindNotFound, Msg: "there is no commit " + strconv.Quote(name), Err: err}
-		}
-		return "", err
+	id, _, err := o.db.Resolve(ctx, name+"^{commit}")
+	if centurion.KindOf(err) == centurion.KindNotFound {
+		return "", &centurion.Error{Op: "find a commit", Kind: centurion.KindNotFound, Msg: "there is no commit " + strconv.Quote(name), Err: err}
 	}
-	o.cache.learn(itsCommit, line(out), line(out))
-	return line(out), nil
+	o.cache.learn(itsCommit, id, id)
+	return id, err
 }
 
 // Reopen finds the checkout, with all its files, that a host which died had at a location. The error has centurion.KindNotFound if

@@ -63,11 +63,11 @@ func TestProcessesOfOneTask(t *testing.T) {
 
 	c, err := x.Take(ctx, Want{Branch: "work", Commit: base})
 	must(err)
-	within("a new checkout", 7)
+	within("a new checkout", 5)
 	put(t, filepath.Join(c.dir, "b.txt"), "b\nmore\n")
 	done, err := c.Commit(ctx, "work")
 	must(err)
-	within("a commit", 8)
+	within("a commit", 7)
 
 	// Somebody else has landed meanwhile.
 	tree, err := x.With(ctx, base, map[string][]byte{"c.txt": []byte("c\n")})
@@ -85,13 +85,13 @@ func TestProcessesOfOneTask(t *testing.T) {
 		_, err := x.TreeOf(ctx, commit)
 		must(err)
 	}
-	within("laying a commit on the branch", 9)
+	within("laying a commit on the branch", 3)
 
 	_, err = x.Diff(ctx, tip, laid.Commit)
 	must(err)
 	without, _, err := x.Without(ctx, tip, laid.Commit, func(centurion.FileDiff, *centurion.Hunk) bool { return true })
 	must(err)
-	within("taking the work out", 6)
+	within("taking the work out", 2)
 	for _, at := range []string{without, laid.Commit, without} {
 		must(bench.Clean(ctx, at))
 		_, err := bench.Changed(ctx)
@@ -103,10 +103,10 @@ func TestProcessesOfOneTask(t *testing.T) {
 	must(err)
 	must(x.Advance(ctx, "mission", tip, laid.Commit))
 	must(c.Move(ctx, laid.Commit))
-	within("a merge", 11)
+	within("a merge", 7)
 	_, err = c.Release(ctx, laid.Commit)
 	must(err)
-	within("giving a checkout back", 9)
+	within("giving a checkout back", 6)
 }
 
 // A git that is cancelled is told to end, so that it removes its locks; a signal for the host is none for it.

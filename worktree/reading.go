@@ -1,14 +1,14 @@
 package worktree
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"centurion/worktree/gitobj"
 )
 
 // Runs says why git commands that only read, such as status, log, diff, blame and grep, may run programs in a directory, or show files
@@ -181,57 +181,10 @@ func (c *ownConfig) harmless(section, sub, key, value string) bool {
 
 // gitlinks lists the submodules of an index, which is in git's own format. ok is false if it is not.
 func gitlinks(data []byte, oid int) (names []string, ok bool) {
-	const stat = 40 // bytes before the object's name; the mode is at 24
-	if len(data) < 12 || string(data[:4]) != "DIRC" {
-		return nil, false
-	}
-	version, entries := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
-	name := []byte{}
-	for at := 12; entries > 0; entries-- {
-		p := at + stat + oid + 2
-		if p+2 > len(data) {
-			return nil, false
+	ok = gitobj.EachIndexed(data, oid, func(name string, e entry) {
+		if e.Mode == gitobj.ModeSubmodule {
+			names = append(names, name)
 		}
-		if version >= 3 && data[p-2]&0x40 != 0 {
-			p += 2
-		}
-		if version == 4 {
-			strip, n := offset(data[p:])
-			if p += n; n == 0 || strip > len(name) {
-				return nil, false
-			}
-			name = name[:len(name)-strip]
-		} else {
-			name = name[:0]
-		}
-		end := bytes.IndexByte(data[min(p, len(data)):], 0)
-		if end < 0 {
-			return nil, false
-		}
-		name = append(name, data[p:p+end]...)
-		if binary.BigEndian.Uint32(data[at+24:])&0o170000 == 0o160000 {
-			names = append(names, string(name))
-		}
-		if version == 4 {
-			at = p + end + 1
-		} else {
-			at += (p - at + end + 8) &^ 7
-		}
-	}
-	return names, true
-}
-
-// offset decodes git's numbers of variable length; n is 0 if there is none.
-func offset(data []byte) (value, n int) {
-	for n < len(data) && n < 4 {
-		c := data[n]
-		if n++; n > 1 {
-			value++
-		}
-		value = value<<7 | int(c&0x7f)
-		if c&0x80 == 0 {
-			return value, n
-		}
-	}
-	return 0, 0
+	})
+	return names, ok
 }

@@ -5,9 +5,12 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
+
+	"centurion"
 )
 
 // Rebase applies a commit to another one, without a checkout. The new commit has onto as its only parent, and the message and author of
@@ -28,6 +31,7 @@ func (o *objects) Rebase(ctx context.Context, commit, onto string) (Rebased, err
 		return Rebased{Tree: m.tree, Conflicts: m.conflicts}, nil
 	}
 	id, err := o.commitTree(ctx, m.tree, c.message, c.author, onto)
+	o.cache.learn(itsOrigin, id, commit)
 	return Rebased{Commit: id, Tree: m.tree}, err
 }
 
@@ -40,13 +44,53 @@ type commitInfo struct {
 }
 
 func (o *objects) commitInfo(ctx context.Context, commit string) (commitInfo, error) {
+	id, err := o.commitOf(ctx, commit)
+	if centurion.KindOf(err) == centurion.KindNotFound {
+		err = notFound("read commit "+short(commit), "the repository has no such commit", err)
+	}
+	if err != nil {
+		return commitInfo{}, err
+	}
+	content, err := o.db.Object(ctx, id, "commit")
+	if err != nil {
+		return commitInfo{}, err
+	}
+	c := commitInfo{id: id}
+	head, message, _ := strings.Cut(string(content), "\n\n")
+	for l := range strings.SplitSeq(head, "\n") {
+		key, value, _ := strings.Cut(l, " ")
+		switch {
+		case key == "tree":
+			c.tree = value
+		case key == "parent" && c.parent == "":
+			c.parent = value
+		case key == "author":
+			who, date, _ := cutLast(value, "> ")
+			name, mail, _ := strings.Cut(who, "<")
+			c.author = []string{"GIT_AUTHOR_NAME=" + cmp.Or(strings.TrimSpace(name), ownName), "GIT_AUTHOR_EMAIL=" + mail, "GIT_AUTHOR_DATE=" + date}
+		case key == "encoding" && !strings.EqualFold(value, "utf-8"):
+			return o.recoded(ctx, id)
+		}
+	}
+	c.message = strings.TrimRight(message, "\n") + "\n"
+	o.cache.made(c.id, c.tree)
+	return c, nil
+}
+
+// cutLast is [strings.Cut] at the last separator.
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// recoded is commitInfo for a commit in another encoding, which git knows how to read.
+func (o *objects) recoded(ctx context.Context, commit string) (commitInfo, error) {
 	// Fields are separated by NULs; %B is last and may contain anything else.
 	out, err := o.git(ctx, call{Args: []string{"log", "-1", "--no-show-signature", "--no-decorate", "--no-color", "--no-notes", "--no-mailmap",
 		"--encoding=UTF-8", "--format=tformat:%H%x00%T%x00%P%x00%an%x00%ae%x00%ad%x00%B", "--date=raw", "--end-of-options", commit}})
 	if err != nil {
-		if exitCode(err) == 128 {
-			return commitInfo{}, notFound("read commit "+short(commit), "the repository has no such commit", err)
-		}
 		return commitInfo{}, err
 	}
 	f := strings.SplitN(string(out), "\x00", 7)
@@ -57,27 +101,6 @@ func (o *objects) commitInfo(ctx context.Context, commit string) (commitInfo, er
 	o.cache.made(f[0], f[1])
 	return commitInfo{id: f[0], tree: f[1], parent: parent, message: strings.TrimRight(f[6], "\n") + "\n",
 		author: []string{"GIT_AUTHOR_NAME=" + cmp.Or(f[3], ownName), "GIT_AUTHOR_EMAIL=" + f[4], "GIT_AUTHOR_DATE=" + f[5]}}, nil
-}
-
-// commitTree makes a commit; a parent that is empty is none.
-func (o *objects) commitTree(ctx context.Context, tree, message string, env []string, parents ...string) (string, error) {
-	return o.makeCommit(ctx, call{Env: env, Args: []string{"--no-gpg-sign"}}, tree, message, parents)
-}
-
-// makeCommit runs commit-tree with the environment and the options of c.
-func (o *objects) makeCommit(ctx context.Context, c call, tree, message string, parents []string) (string, error) {
-	c.Args = append([]string{"commit-tree"}, c.Args...)
-	for _, p := range parents {
-		if p != "" {
-			c.Args = append(c.Args, "-p", p)
-		}
-	}
-	c.Args, c.Stdin = append(c.Args, "-F", "-", tree), strings.NewReader(message)
-	out, err := o.git(ctx, c)
-	if err == nil {
-		o.cache.made(lastLine(out), tree)
-	}
-	return lastLine(out), err
 }
 
 // mergedTree is the result of merging two trees.
@@ -103,6 +126,9 @@ func (o *objects) mergeTrees(ctx context.Context, base, ours, theirs string) (me
 		return mergedTree{tree: t[2]}, nil
 	case t[0] == t[2]:
 		return mergedTree{tree: t[1]}, nil
+	}
+	if tree, err := o.mergeApart(ctx, t[0], t[1], t[2]); tree != "" || err != nil {
+		return mergedTree{tree: tree}, err
 	}
 	// git determines the merge base by ancestry: two temporary commits produce the intended one. Their date is fixed, so that equal
 	// merges make equal objects.
@@ -132,6 +158,38 @@ func (o *objects) mergeTrees(ctx context.Context, base, ours, theirs string) (me
 		return mergedTree{tree: m.tree}, nil
 	}
 	return o.tell(ctx, m, a, b)
+}
+
+// mergeApart merges two sides that have changed different paths, as most do: the result is that of git, which would take five processes.
+// It returns "" if a path of one side is that of the other, or lies below it.
+func (o *objects) mergeApart(ctx context.Context, base, ours, theirs string) (tree string, err error) {
+	one, err := o.raw(ctx, base, ours)
+	if err != nil {
+		return "", err
+	}
+	two, err := o.raw(ctx, base, theirs)
+	if err != nil {
+		return "", err
+	}
+	taken := map[string]bool{} // true for a path of this side, false for a directory above one
+	for _, c := range one {
+		for p := c.Path; p != "."; p = path.Dir(p) {
+			taken[p] = taken[p] || p == c.Path
+		}
+	}
+	changes := map[string]entry{}
+	for _, c := range two {
+		if _, met := taken[c.Path]; met {
+			return "", nil
+		}
+		for d := path.Dir(c.Path); d != "."; d = path.Dir(d) {
+			if taken[d] {
+				return "", nil
+			}
+		}
+		changes[c.Path] = c.to
+	}
+	return o.edit(ctx, ours, changes)
 }
 
 // mergeOutput is the parsed output of `git merge-tree --write-tree -z --messages`.
@@ -168,7 +226,7 @@ func parseMerge(out []byte) (mergeOutput, error) {
 		if !ok || len(w) != 3 || len(w[2]) != 1 || w[2][0] < '1' || w[2][0] > '3' {
 			return m, badDiff("%q is no side of a conflict", cut([]byte(f[0])))
 		}
-		m.stages = append(m.stages, stage{name, int(w[2][0] - '0'), entry{w[0], w[1]}})
+		m.stages = append(m.stages, stage{name, int(w[2][0] - '0'), entry{Mode: w[0], ID: w[1]}})
 		f = f[1:]
 	}
 	for f = f[min(1, len(f)):]; len(f) > 0 && f[0] != ""; {
@@ -212,7 +270,7 @@ func (o *objects) tell(ctx context.Context, m mergeOutput, ours, theirs string) 
 	}
 	var marked []string
 	for _, p := range paths {
-		if at[p].file() && kinds[p] != "binary" {
+		if at[p].IsFile() && kinds[p] != "binary" {
 			marked = append(marked, p)
 		}
 	}
@@ -298,6 +356,9 @@ func conflictKind(msg mergeMessage) (string, bool) {
 
 // hasChange reports whether of is an ancestor of commit, or commit has the same changes as the commits from base to of.
 func (o *objects) hasChange(ctx context.Context, commit, of, base string) (bool, error) {
+	if commit == of || o.cache.known(itsOrigin, commit) == of {
+		return true, nil
+	}
 	out, err := o.git(ctx, call{Args: []string{"cherry", commit, of, base}})
 	if err != nil {
 		return false, err

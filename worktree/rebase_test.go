@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/worktree/gitobj"
 )
 
 // commitOf makes a commit without a checkout.
@@ -47,7 +48,7 @@ func (x *rig) modeOf(parent, path, mode, content string) string {
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	if tree, err = x.edit(x.t.Context(), tree, map[string]entry{path: {mode, ids[0]}}); err != nil {
+	if tree, err = x.edit(x.t.Context(), tree, map[string]entry{path: {Mode: mode, ID: ids[0]}}); err != nil {
 		x.t.Fatal(err)
 	}
 	id, err := x.commitTree(x.t.Context(), tree, "mode\n", nil, parent)
@@ -128,13 +129,13 @@ func TestRebaseConflicts(t *testing.T) {
 			func(x *rig, base string) string { return x.commitOf(base, map[string][]byte{"n": []byte("2\n")}) }, "n", "add/add", "<<<<<<< the branch so far\n1\n=======\n2\n>>>>>>> this work\n", ""},
 		"binary": {func(x *rig, base string) string { return x.commitOf(base, binary("x")) },
 			func(x *rig, base string) string { return x.commitOf(base, binary("y")) }, "bin", "binary", "", ""},
-		"symlink": {func(x *rig, base string) string { return x.modeOf(base, "link", modeLink, "there") },
-			func(x *rig, base string) string { return x.modeOf(base, "link", modeLink, "elsewhere") }, "link", "content", "link", ""},
+		"symlink": {func(x *rig, base string) string { return x.modeOf(base, "link", gitobj.ModeLink, "there") },
+			func(x *rig, base string) string { return x.modeOf(base, "link", gitobj.ModeLink, "elsewhere") }, "link", "content", "link", ""},
 		"mode": {func(x *rig, base string) string {
-			return x.modeOf(base, "a", modeExec, strings.Replace(long, "5", "V", 1))
+			return x.modeOf(base, "a", gitobj.ModeExec, strings.Replace(long, "5", "V", 1))
 		},
 			edit("five"), "a", "content", "V\n=======\nfive", ""},
-		"file and link": {func(x *rig, base string) string { return x.modeOf(base, "a", modeLink, "there") }, edit("five"), "a", "distinct types", "", ""},
+		"file and link": {func(x *rig, base string) string { return x.modeOf(base, "a", gitobj.ModeLink, "there") }, edit("five"), "a", "distinct types", "", ""},
 		"directory/file": {func(x *rig, base string) string { return x.commitOf(base, map[string][]byte{"d/f": []byte("1")}) },
 			func(x *rig, base string) string { return x.commitOf(base, map[string][]byte{"d": []byte("2")}) }, "d", "file/directory", "", ""},
 	}
@@ -143,7 +144,7 @@ func TestRebaseConflicts(t *testing.T) {
 			t.Parallel()
 			x := newRig(t, map[string]string{"a": long, "bin": "\x00\x01\x02", "other": "1"})
 			x.person("config", "merge.conflictStyle", "diff3") // changes nothing
-			base := x.modeOf(x.person("rev-parse", "HEAD"), "link", modeLink, "a")
+			base := x.modeOf(x.person("rev-parse", "HEAD"), "link", gitobj.ModeLink, "a")
 			got, err := x.Rebase(t.Context(), tt.work(x, base), tt.onto(x, base))
 			if err != nil || got.Commit != "" || len(got.Conflicts) == 0 || got.Tree == "" {
 				t.Fatalf("%+v, %v", got, err)

@@ -35,7 +35,9 @@ type record struct {
 	Ground string   `json:"ground,omitempty"`
 	Layers []string `json:"layers,omitempty"`
 	Redone string   `json:"redone,omitempty"`
-	Check  bool     `json:"check,omitempty"`
+	// Behind is the tree that the files of such a checkout have while they are not yet those of Start: they are brought when it is used next.
+	Behind string `json:"behind,omitempty"`
+	Check  bool   `json:"check,omitempty"`
 	// Ignored are git-ignored files written by tools, relative to the repository's top: see [Checkout.Ignored].
 	Ignored []string `json:"ignored,omitempty"`
 }

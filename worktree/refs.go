@@ -9,21 +9,19 @@ import (
 	"sync"
 
 	"centurion"
+	"centurion/worktree/gitobj"
 )
 
 // Tip returns the commit of a branch (without refs/heads/) or another ref (refs/...). The error has centurion.KindNotFound if there is
 // none.
 func (o *objects) Tip(ctx context.Context, branch string) (string, error) {
 	ref := refOf(branch)
-	out, err := o.git(ctx, call{Args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}"}})
-	if err != nil {
-		if exitCode(err) == 1 {
-			return "", notFound("find branch "+branch, "the repository has no "+ref, err)
-		}
-		return "", err
+	id, _, err := o.db.Resolve(ctx, ref+"^{commit}")
+	if centurion.KindOf(err) == centurion.KindNotFound {
+		return "", notFound("find branch "+branch, "the repository has no "+ref, err)
 	}
-	o.cache.learn(itsCommit, lastLine(out), lastLine(out))
-	return lastLine(out), nil
+	o.cache.learn(itsCommit, id, id)
+	return id, err
 }
 
 // Advance moves a branch (created if from is empty) from one commit to another. The error has centurion.KindConflict if it is not at
@@ -51,7 +49,7 @@ func (o *objects) Advance(ctx context.Context, branch, from, to string) error {
 // advance is Advance, with o.left locked.
 func (o *objects) advance(ctx context.Context, branch, from, to string) error {
 	ref := refOf(branch)
-	_, err := o.git(ctx, call{Args: []string{"update-ref", "-m", "centurion: merge", "--no-deref", "--end-of-options", ref, to, orZero(from, to)}})
+	err := o.db.MoveRef(ctx, ref, to, orZero(from, to))
 	if err == nil {
 		o.left.set(ref, to)
 	}
@@ -99,6 +97,9 @@ func (o *objects) Held(ctx context.Context, branch string) (tip, was string, err
 
 // IsAncestor reports whether commit equals of or is one of its ancestors.
 func (o *objects) IsAncestor(ctx context.Context, commit, of string) (bool, error) {
+	if commit == of && o.cache.known(itsCommit, commit) != "" {
+		return true, nil
+	}
 	_, err := o.git(ctx, call{Args: []string{"merge-base", "--is-ancestor", "--end-of-options", commit, of}})
 	if exitCode(err) == 1 {
 		return false, nil
@@ -136,15 +137,7 @@ func (o *objects) TreeOf(ctx context.Context, commit string) (string, error) {
 
 // withoutPrivate makes a tree without the project's .opencode/.
 func (o *objects) withoutPrivate(ctx context.Context, tree string) (string, error) {
-	out, err := o.git(ctx, call{Args: []string{"--literal-pathspecs", "ls-tree", "-r", "-z", "--name-only", "--full-tree", tree, "--", o.private()}})
-	if err != nil {
-		return "", err
-	}
-	gone := map[string]entry{}
-	for _, name := range fields(out) {
-		gone[name] = entry{}
-	}
-	return o.edit(ctx, tree, gone)
+	return o.edit(ctx, tree, map[string]entry{o.private(): gitobj.Nothing})
 }
 
 // tree is the tree of a commit or tree; the empty string is the empty tree.
@@ -156,15 +149,15 @@ func (o *objects) tree(ctx context.Context, commit string) (string, error) {
 	if t := o.cache.known(itsTree, commit); t != "" {
 		return t, nil
 	}
-	out, err := o.git(ctx, call{Args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", commit + "^{tree}"}})
+	id, _, err := o.db.Resolve(ctx, commit+"^{tree}")
+	if centurion.KindOf(err) == centurion.KindNotFound {
+		return "", notFound("find tree", "the repository has no commit or tree "+commit, err)
+	}
 	if err != nil {
-		if c := exitCode(err); c == 1 || c == 128 {
-			return "", notFound("find tree", "the repository has no commit or tree "+commit, err)
-		}
 		return "", err
 	}
-	o.cache.hasTree(commit, lastLine(out))
-	return lastLine(out), nil
+	o.cache.hasTree(commit, id)
+	return id, nil
 }
 
 // orZero is a commit, or the null id as long as like.
@@ -208,6 +201,7 @@ const (
 	itsCommit = "commit" // the id, if it is a commit
 	itsTree   = "tree"   // the tree of a commit or tree
 	itsPublic = "public" // the tree without the project's .opencode/
+	itsOrigin = "origin" // the commit that it is on another base
 )
 
 // maxAnswers is the size at which the cache is cleared. A mission of a thousand merges needs some ten thousand answers of 200 bytes.
@@ -222,7 +216,7 @@ func (c *objectCache) known(what, id string) string {
 
 // learn stores an answer, unless the question was about a name that may change its meaning.
 func (c *objectCache) learn(what, id, answer string) {
-	if !isID(id) {
+	if !gitobj.IsID(id) {
 		return
 	}
 	c.mu.Lock()
@@ -243,11 +237,6 @@ func (c *objectCache) hasTree(id, tree string) {
 func (c *objectCache) made(commit, tree string) {
 	c.learn(itsCommit, commit, commit)
 	c.hasTree(commit, tree)
-}
-
-// isID reports whether a name is a full object id, which git prefers to a branch of that name.
-func isID(name string) bool {
-	return (len(name) == 40 || len(name) == 64) && strings.Trim(name, "0123456789abcdef") == ""
 }
 
 // standsAt reports whether the HEAD of a git directory is exactly this: "ref: refs/heads/…", or a commit. It returns false if refs are

@@ -1,8 +1,10 @@
 package worktree
 
 import (
+	"centurion/worktree/gitobj"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -31,6 +33,7 @@ type repository struct {
 	gitDir string // of the person's working tree
 	common string // location of objects and refs; gitDir, except in a linked worktree
 	prefix string // of the project below top, with slashes
+	db     *gitobj.Repo
 
 	admin sync.Mutex // held where git's own locks would collide: the list of worktrees, packed refs
 }
@@ -101,7 +104,21 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	return newRepo(r), nil
 }
 
+// steady is a git for [gitobj.Repo].
+func (r *repository) steady(ctx context.Context, args []string) (cmd *exec.Cmd, fresh func() bool, err error) {
+	c := call{Args: args, Dir: r.top, GitDir: r.gitDir, WorkTree: r.top}
+	f, err := r.prog.over.of(ctx, r.prog, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.prog.command(context.Background(), c, f), f.fresh, nil
+}
+
 func newRepo(r *repository) *Repo {
+	r.db = &gitobj.Repo{Command: r.steady, Temp: filepath.Join(r.opts.Home, "tmp"),
+		Failed: func(args []string, stderr string, err error) error {
+			return failure(call{Args: args, Dir: r.top}, stderr, err)
+		}}
 	all := &objects{repository: r}
 	seen := &snapshots{all}
 	places := &checkouts{snapshots: seen, making: semaphore.NewWeighted(int64(max(2, runtime.NumCPU())))}
@@ -214,7 +231,10 @@ func (r *repository) Head(ctx context.Context) (Head, error) {
 }
 
 // Close ends the use of the repository; checkouts stay.
-func (r *Repo) Close() error { return nil }
+func (r *Repo) Close() error {
+	r.db.Close()
+	return nil
+}
 
 // failed makes a file system error.
 func failed(op, msg string, err error) error {

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"centurion/worktree/gitobj"
 )
 
 // This file finds out what was changed in a checkout of layers.
@@ -24,12 +26,31 @@ type scanned struct {
 	tree  string
 }
 
-// racy is how old every change has to be before a scan for its result to be used again: file systems round times.
-const racy = 50 * time.Millisecond
+// racy is how old every change has to be before a scan for its result to be used again: times are those of the kernel's last tick, of
+// which there are 100 a second and more.
+const racy = 20 * time.Millisecond
 
-// scanLayers is [Checkout.scan] for layers: the tree that the files are, made of the last one and the upper layer. It takes no process if
-// nothing has changed since the last scan.
+// scanLayers is [Checkout.scan] for layers. If the files are behind and were changed, they are brought first.
 func (c *Checkout) scanLayers(ctx context.Context) (string, error) {
+	tree, err := c.scanUpper(ctx)
+	switch {
+	case err != nil || c.rec.Behind == "":
+		return tree, err
+	case tree == c.rec.Behind:
+		return c.repo.tree(ctx, c.rec.Start)
+	case c.seat == nil: // somebody else's, which is only looked at
+		m, err := c.repo.mergeTrees(ctx, c.rec.Behind, c.rec.Start, tree)
+		return m.tree, err
+	}
+	if err := c.catchUp(ctx); err != nil {
+		return "", err
+	}
+	return c.scanUpper(ctx)
+}
+
+// scanUpper returns the tree that the files are, made of the last one and the upper layer. It takes no process if nothing has changed since
+// the last scan.
+func (c *Checkout) scanUpper(ctx context.Context) (string, error) {
 	s, err := c.stack(ctx)
 	if err != nil {
 		return "", err
@@ -47,15 +68,14 @@ func (c *Checkout) scanLayers(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	index := c.view().index
-	if err := copyIndex(s.index, index); err != nil {
-		return "", err
+	var tree string
+	if len(u.nested) > 0 {
+		tree, err = c.nestedTree(ctx, s, u, gone)
+	} else {
+		tree, err = c.upperTree(ctx, s, u, gone)
 	}
-	tree := s.tree
-	if !u.empty() || len(gone) > 0 {
-		if tree, err = c.writeUpper(ctx, index, u, gone); err != nil {
-			return "", err
-		}
+	if err != nil {
+		return "", err
 	}
 	c.scanned = scanned{tree: tree}
 	if len(u.nested) == 0 && began.Sub(newest) > racy {
@@ -88,8 +108,8 @@ func (c *Checkout) look(ctx context.Context, s *stack) (upper, error) {
 	if err != nil {
 		return u, failed("look at the changes", "", err)
 	}
-	u.left = slices.DeleteFunc(u.left, func(p string) bool { return ours(p) || s.at(p).Mode == modeSubmodule })
-	ask := slices.Clone(u.left)
+	u.left = slices.DeleteFunc(u.left, func(p string) bool { return ours(p) || s.at(p).Mode == gitobj.ModeSubmodule })
+	var ask []string
 	for _, f := range u.files {
 		if s.at(f.path) == (entry{}) && !ours(f.path) {
 			ask = append(ask, f.path)
@@ -100,7 +120,7 @@ func (c *Checkout) look(ctx context.Context, s *stack) (upper, error) {
 		return u, err
 	}
 	rules := slices.DeleteFunc(gone, func(p string) bool { return path.Base(p) != ".gitignore" })
-	ignored, err := c.ignores(ctx, s, rules, ask)
+	ignored, err := c.ignores(ctx, s, rules, u.left, ask)
 	if err != nil {
 		return u, err
 	}
@@ -127,11 +147,11 @@ func (c *Checkout) lookInto(ctx context.Context, s *stack, u *upper, rules []str
 	if err := in.walk(c.upperDir(), dir, func(string) bool { return false }); err != nil {
 		return failed("look at the changes", "", err)
 	}
-	ask := slices.Concat(in.dirs, in.nested)
+	var ask []string
 	for _, f := range in.files {
 		ask = append(ask, f.path)
 	}
-	ignored, err := c.ignores(ctx, s, rules, ask)
+	ignored, err := c.ignores(ctx, s, rules, slices.Concat(in.dirs, in.nested), ask)
 	if err != nil {
 		return err
 	}
@@ -141,11 +161,26 @@ func (c *Checkout) lookInto(ctx context.Context, s *stack, u *upper, rules []str
 	return nil
 }
 
-// ignores asks git which of these paths it ignores. gone are the files with rules that were removed.
-func (c *Checkout) ignores(ctx context.Context, s *stack, gone, paths []string) (func(path string) bool, error) {
+// ignores asks git which of these directories and other files it ignores. gone are the files with rules that were removed. With the rules of
+// the stack it asks once for each.
+func (c *Checkout) ignores(ctx context.Context, s *stack, gone, dirs, files []string) (func(path string) bool, error) {
 	found := map[string]bool{}
+	var ask []string
+	same := len(gone) == 0 && !c.ownRules(slices.Concat(dirs, files))
+	s.ignoring.Lock()
+	if exclude := stampOf(filepath.Join(c.repo.common, "info", "exclude")); exclude != s.exclude || len(s.ignored) > maxIgnored {
+		s.exclude, s.ignored = exclude, nil
+	}
+	for i, p := range slices.Concat(dirs, files) {
+		if is, known := s.ignored[ignorable{p, i < len(dirs)}]; same && known {
+			found[p] = is
+		} else {
+			ask = append(ask, p)
+		}
+	}
+	s.ignoring.Unlock()
 	is := func(p string) bool { return found[p] }
-	if len(paths) == 0 {
+	if len(ask) == 0 {
 		return is, nil
 	}
 	index, err := c.repo.layers.ignoreIndex(ctx, s)
@@ -166,17 +201,53 @@ func (c *Checkout) ignores(ctx context.Context, s *stack, gone, paths []string) 
 		}
 		index = without
 	}
-	ask := view{gitDir: c.repo.gitDir, dir: c.upperDir(), index: index}.call("check-ignore", "-z", "--stdin")
-	ask.Stdin = zeroEnded(paths)
-	out, err := c.repo.git(ctx, ask)
+	question := view{gitDir: c.repo.gitDir, dir: c.upperDir(), index: index}.call("check-ignore", "-z", "--stdin")
+	question.Stdin = zeroEnded(ask)
+	out, err := c.repo.git(ctx, question)
 	if err != nil && exitCode(err) != 1 { // 1: none
 		return nil, err
 	}
 	for _, p := range fields(out) {
 		found[p] = true
 	}
+	if same {
+		s.ignoring.Lock()
+		defer s.ignoring.Unlock()
+		if s.ignored == nil {
+			s.ignored = map[ignorable]bool{}
+		}
+		for i, p := range slices.Concat(dirs, files) {
+			s.ignored[ignorable{p, i < len(dirs)}] = found[p]
+		}
+	}
 	return is, nil
 }
+
+// ownRules reports whether the upper layer has rules for some paths, or removes some.
+func (c *Checkout) ownRules(paths []string) bool {
+	looked := map[string]bool{}
+	for _, p := range paths {
+		for d := p; d != "."; {
+			if d = path.Dir(d); looked[d] {
+				break
+			}
+			looked[d] = true
+			if _, err := os.Lstat(filepath.Join(c.upperDir(), filepath.FromSlash(d), ".gitignore")); err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ignorable is a path and whether it is a directory, on which rules depend.
+type ignorable struct {
+	path string
+	dir  bool
+}
+
+// maxIgnored is how many answers about ignored files are kept for a stack.
+const maxIgnored = 20_000
 
 // zeroEnded is a list of paths for git's --stdin -z.
 func zeroEnded(paths []string) io.Reader {
@@ -193,14 +264,18 @@ func (c *Checkout) goneFrom(ctx context.Context, s *stack, u upper) ([]string, e
 	for _, p := range slices.Concat(u.gone, u.opaque) {
 		away[p] = true
 	}
+	blocks := len(away) > 0
+	for p := range there {
+		blocks = blocks || s.dirs()[p] // a file or link in the place of a directory
+	}
 	var gone []string
-	if len(away)+len(there) > 0 {
+	if blocks {
 		for p := range s.all {
 			if there[p] {
 				continue
 			}
 			for d := p; d != "."; d = path.Dir(d) {
-				if away[d] || d != p && there[d] { // a file or link in the place of a directory
+				if away[d] || d != p && there[d] {
 					gone = append(gone, p)
 					break
 				}
@@ -215,45 +290,125 @@ func (c *Checkout) goneFrom(ctx context.Context, s *stack, u upper) ([]string, e
 	if err != nil {
 		return nil, err
 	}
-	for p := range s.all {
-		if ground.at(p) == (entry{}) && !there[p] && !under(p, c.repo.private()) {
-			if _, err := os.Lstat(filepath.Join(c.upperDir(), filepath.FromSlash(p))); errors.Is(err, fs.ErrNotExist) && !slices.Contains(gone, p) {
-				gone = append(gone, p)
-			}
+	came := func(p string) {
+		if s.at(p) == (entry{}) || ground.at(p) != (entry{}) || there[p] || under(p, c.repo.private()) || slices.Contains(gone, p) {
+			return
 		}
+		if _, err := os.Lstat(filepath.Join(c.upperDir(), filepath.FromSlash(p))); errors.Is(err, fs.ErrNotExist) {
+			gone = append(gone, p)
+		}
+	}
+	if s.lower[len(s.lower)-1] == ground.lower[len(ground.lower)-1] { // one base: only what differs from it can have come
+		for p := range s.diff {
+			came(p)
+		}
+		for p := range ground.diff {
+			came(p)
+		}
+		return gone, nil
+	}
+	for p := range s.all {
+		came(p)
 	}
 	return gone, nil
 }
 
-// writeUpper brings an index of the last tree up to date with an upper layer, and writes its tree.
-func (c *Checkout) writeUpper(ctx context.Context, index string, u upper, gone []string) (string, error) {
-	v := view{gitDir: c.repo.gitDir, dir: c.upperDir(), index: index}
-	if len(gone) > 0 {
-		remove := v.call("update-index", "-z", "--force-remove", "--stdin")
-		remove.Stdin = zeroEnded(gone)
-		if _, err := c.repo.git(ctx, remove); err != nil {
-			return "", err
+// upperTree stores the files of an upper layer, and returns the tree that they make of a stack's. Git stores them, because its filters and
+// the rules of .gitattributes apply, with an index of only what these depend on.
+func (c *Checkout) upperTree(ctx context.Context, s *stack, u upper, gone []string) (string, error) {
+	changes, index := map[string]entry{}, map[string]entry{}
+	for p, e := range s.attributes() {
+		index[p] = e
+	}
+	for _, f := range u.stored() {
+		changes[f] = entry{}
+		if e := s.at(f); e != (entry{}) {
+			index[f] = e
 		}
 	}
-	if len(u.files) > 0 {
-		var names strings.Builder
-		for _, f := range u.files {
-			if f.info.Mode().IsRegular() || f.info.Mode()&fs.ModeSymlink != 0 {
-				names.WriteString(f.path + "\x00")
-			}
-		}
-		add := v.call("update-index", "-z", "--add", "--replace", "--stdin")
-		add.Stdin = strings.NewReader(names.String())
-		if _, err := c.repo.git(ctx, add); err != nil {
+	for _, p := range gone {
+		changes[p] = entry{}
+		delete(index, p)
+	}
+	if files := u.stored(); len(files) > 0 {
+		name, remove, err := c.repo.temp()
+		if err != nil {
 			return "", err
 		}
+		defer remove()
+		if err := os.WriteFile(name, gitobj.NewIndex(index), 0o600); err != nil {
+			return "", diskError("write a temporary index", err)
+		}
+		if err := c.addUpper(ctx, name, files); err != nil {
+			return "", err
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return "", diskError("read a temporary index", err)
+		}
+		if !gitobj.EachIndexed(data, len(s.tree)/2, func(name string, e entry) {
+			if _, of := changes[name]; of {
+				changes[name] = e
+			}
+		}) {
+			return "", badDiff("git wrote an index that cannot be read")
+		}
+	}
+	return c.repo.edit(ctx, s.tree, changes)
+}
+
+// stored are the paths of the files and links, which git stores.
+func (u upper) stored() (paths []string) {
+	for _, f := range u.files {
+		if f.info.Mode().IsRegular() || f.info.Mode()&fs.ModeSymlink != 0 {
+			paths = append(paths, f.path)
+		}
+	}
+	return paths
+}
+
+// addUpper adds files of the upper layer to an index.
+func (c *Checkout) addUpper(ctx context.Context, index string, files []string) error {
+	v := view{gitDir: c.repo.gitDir, dir: c.upperDir(), index: index}
+	add := v.call("update-index", "-z", "--add", "--replace", "--stdin")
+	add.Stdin = zeroEnded(files)
+	_, err := c.repo.git(ctx, add)
+	return err
+}
+
+// indexUpper brings an index of a stack's tree up to date with the upper layer.
+func (c *Checkout) indexUpper(ctx context.Context, index string, s *stack, u upper, gone []string) error {
+	if err := copyIndex(s.index, index); err != nil {
+		return err
+	}
+	if len(gone) > 0 {
+		remove := call{Index: index, Args: []string{"update-index", "-z", "--force-remove", "--stdin"}, Stdin: zeroEnded(gone)}
+		if _, err := c.repo.git(ctx, remove); err != nil {
+			return err
+		}
+	}
+	if files := u.stored(); len(files) > 0 {
+		return c.addUpper(ctx, index, files)
+	}
+	return nil
+}
+
+// nestedTree is upperTree with the files of repositories that an agent made inside.
+func (c *Checkout) nestedTree(ctx context.Context, s *stack, u upper, gone []string) (string, error) {
+	index, remove, err := c.repo.temp()
+	if err != nil {
+		return "", err
+	}
+	defer remove()
+	if err := c.indexUpper(ctx, index, s, u, gone); err != nil {
+		return "", err
 	}
 	for _, dir := range u.nested {
 		if err := c.embed(ctx, index, dir); err != nil {
 			return "", err
 		}
 	}
-	out, err := c.repo.git(ctx, v.call("write-tree"))
+	out, err := c.repo.git(ctx, call{Index: index, Args: []string{"write-tree"}})
 	return line(out), err
 }
 

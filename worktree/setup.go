@@ -201,16 +201,19 @@ func (c *Checkout) after(ctx context.Context, state string) error {
 // NeedsSetup lists, sorted, the project's lock files in a commit whose dependencies a checkout lacks without a setup. Ecosystems with a
 // shared cache, such as Go's and Rust's, have none.
 func (cs *checkouts) NeedsSetup(ctx context.Context, commit string) ([]string, error) {
-	dir := commit + ":" + cs.prefix
-	out, err := cs.git(ctx, call{Args: []string{"ls-tree", "-z", "--name-only", dir}})
+	id, _, err := cs.db.Resolve(ctx, commit+":"+cs.prefix)
+	if centurion.KindOf(err) == centurion.KindNotFound && cs.prefix != "" {
+		return nil, nil // the project is not in this commit
+	}
 	if err != nil {
-		if exitCode(err) == 128 && cs.prefix != "" {
-			return nil, nil // the project is not in this commit
-		}
+		return nil, err
+	}
+	dir, err := cs.db.ReadTree(ctx, id)
+	if err != nil {
 		return nil, err
 	}
 	var found []string
-	for _, name := range fields(out) {
+	for name := range dir {
 		if slices.ContainsFunc(bare(), func(pattern string) bool { ok, _ := filepath.Match(pattern, name); return ok }) {
 			found = append(found, name)
 		}

@@ -102,7 +102,7 @@ func (r *reverts) takeParts(ctx context.Context, parts []change, edit map[string
 		if mode == "" {
 			mode = c.from.Mode
 		}
-		edit[c.Path] = entry{mode, made[i]}
+		edit[c.Path] = entry{Mode: mode, ID: made[i]}
 	}
 	return nil
 }
@@ -199,9 +199,9 @@ func (o *objects) With(ctx context.Context, tree string, files map[string][]byte
 		return "", err
 	}
 	for i, p := range written {
-		edit[p] = entry{"100644", made[i]}
-		if had[p].file() {
-			edit[p] = entry{had[p].Mode, made[i]}
+		edit[p] = entry{Mode: "100644", ID: made[i]}
+		if had[p].IsFile() {
+			edit[p] = entry{Mode: had[p].Mode, ID: made[i]}
 		}
 	}
 	return o.edit(ctx, at, edit)
@@ -218,31 +218,11 @@ func (o *objects) entries(ctx context.Context, tree string, paths []string) (map
 		for _, e := range fields(out) {
 			head, name, _ := strings.Cut(e, "\t")
 			if f := strings.Fields(head); len(f) == 3 && f[1] != "tree" {
-				found[name] = entry{f[0], f[2]}
+				found[name] = entry{Mode: f[0], ID: f[2]}
 			}
 		}
 	}
 	return found, nil
-}
-
-// edit makes a tree with other entries at some paths; the zero entry removes one.
-func (o *objects) edit(ctx context.Context, tree string, changes map[string]entry) (string, error) {
-	if len(changes) == 0 {
-		return tree, nil
-	}
-	var made string
-	err := o.withIndex(func(index string) error {
-		if _, err := o.git(ctx, call{Index: index, Args: []string{"read-tree", "--end-of-options", tree}}); err != nil {
-			return err
-		}
-		if _, err := o.git(ctx, call{Index: index, Args: []string{"update-index", "-z", "--index-info"}, Stdin: indexInfo(changes)}); err != nil {
-			return err
-		}
-		out, err := o.git(ctx, call{Index: index, Args: []string{"write-tree", "--missing-ok"}})
-		made = lastLine(out)
-		return err
-	})
-	return made, err
 }
 
 // indexInfo is the input of `update-index -z --index-info`: removals first, to make room for additions. The id of a removal is required
@@ -263,14 +243,16 @@ func indexInfo(changes map[string]entry) *bytes.Reader {
 	return bytes.NewReader(append(gone.Bytes(), come.Bytes()...))
 }
 
-// withIndex calls f with the name of a new index, and removes it afterwards.
-func (o *objects) withIndex(f func(index string) error) error {
-	index, remove, err := o.temp()
+// edit makes a tree, of a tree or commit, with other entries at some paths, as [gitobj.Repo.Edit] does.
+func (o *objects) edit(ctx context.Context, tree string, changes map[string]entry) (string, error) {
+	tree, err := o.tree(ctx, tree)
 	if err != nil {
-		return err
+		return "", err
 	}
-	defer remove()
-	return f(index)
+	if tree, err = o.db.Edit(ctx, tree, changes); err == nil {
+		o.cache.hasTree(tree, tree)
+	}
+	return tree, err
 }
 
 // scratch makes a directory, to be removed by the caller.
@@ -322,8 +304,8 @@ func (o *objects) newBlobs(ctx context.Context, contents [][]byte) ([]string, er
 		return nil, nil
 	}
 	if len(contents) == 1 {
-		out, err := o.git(ctx, call{Args: []string{"hash-object", "-w", "--no-filters", "--stdin"}, Stdin: bytes.NewReader(contents[0])})
-		return []string{lastLine(out)}, err
+		id, err := o.db.Put(ctx, "blob", contents[0])
+		return []string{id}, err
 	}
 	dir, err := o.scratch()
 	if err != nil {

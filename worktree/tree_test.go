@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"centurion"
+	"centurion/worktree/gitobj"
 )
 
 func TestDiff(t *testing.T) {
@@ -26,9 +27,9 @@ func TestDiff(t *testing.T) {
 	base := x.person("rev-parse", "HEAD")
 	to := x.commitOf(base, map[string][]byte{"a": []byte("0\n" + strings.Replace(long, "9\n", "nine\n", 1)), "new": []byte("n\n"), "dir/moved": []byte(long + "eleven\n"),
 		"bin": []byte("\x00b"), "crlf": []byte("1\r\n2\n"), "noeol": []byte("1\n2\n"), odd: []byte("y\n"), "empty": {}}, "gone", "moved")
-	to = x.modeOf(to, "mode", modeExec, "m\n")
-	to = x.modeOf(to, "tolink", modeLink, "a")
-	tree, err := x.edit(ctx, to, map[string]entry{"sub": {modeSubmodule, base}})
+	to = x.modeOf(to, "mode", gitobj.ModeExec, "m\n")
+	to = x.modeOf(to, "tolink", gitobj.ModeLink, "a")
+	tree, err := x.edit(ctx, to, map[string]entry{"sub": {Mode: gitobj.ModeSubmodule, ID: base}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +246,12 @@ func (x *rig) treeOfFiles(files map[string][]byte) string {
 func (x *rig) applied(tree, patch string) string {
 	x.t.Helper()
 	var out []byte
-	err := x.withIndex(func(index string) error {
+	index, remove, err := x.temp()
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	defer remove()
+	err = func() error {
 		for _, c := range []*exec.Cmd{exec.Command("git", "read-tree", tree), exec.Command("git", "apply", "--cached", "--allow-empty", "--whitespace=nowarn", "-"), exec.Command("git", "write-tree")} {
 			c.Dir, c.Env = x.top, append(os.Environ(), "GIT_INDEX_FILE="+index)
 			c.Stdin = strings.NewReader(patch)
@@ -255,7 +261,7 @@ func (x *rig) applied(tree, patch string) string {
 			}
 		}
 		return nil
-	})
+	}()
 	if err != nil {
 		x.t.Fatal(err)
 	}
