@@ -101,7 +101,7 @@ func ownDocs() map[string]struct {
 		"concurrency.models":     {"none", false, "sessions at once, for each provider/model"},
 		"concurrency.agents":     {"none", false, "sessions at once, for each agent"},
 		"worktree.setup":         {"", false, "commands that prepare a fresh worktree"},
-		"worktree.workspaces":    {"checkout", false, "how a worktree is made: `checkout` of all files, `overlay` over shared files (new), `auto` takes the second where it is possible"},
+		"worktree.workspaces":    {"auto", false, "how a worktree is made: `overlay` over shared files, `checkout` of all files, `auto` takes the first where it is possible"},
 		"search.searxng":         {"`$SEARXNG_URL`", false, "address of a SearXNG instance"},
 		"search.brave_key":       {"`$BRAVE_API_KEY`", false, "key for Brave's search"},
 		"search.tavily_key":      {"`$TAVILY_API_KEY`", false, "key for Tavily's search"},

@@ -14,7 +14,7 @@ type Options struct {
 	Home   string           // for checkouts, their pool and temporary indexes; absolute, outside the project
 	Runner centurion.Runner // runs setup commands, confined as any other; nil if there are none
 	Mark   string           // passed to git and its child processes as [centurion.HostVariable]; empty outside of a host
-	// Workspaces says how checkouts are made: one of the constants, "" means [WorkspacesCheckout].
+	// Workspaces says how checkouts are made: one of the constants, "" means [WorkspacesAuto].
 	Workspaces string
 	Keep       int  // unused checkouts to keep in the pool; 0 means 8
 	Alone      bool // commits have no Co-Authored-By trailer

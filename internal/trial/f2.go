@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"centurion/provider/scripted"
+	"centurion/worktree"
 )
 
 const (
@@ -31,13 +32,13 @@ func f2(ctx context.Context, t *T) {
 		if m.checks {
 			name += " and checks"
 		}
-		shared, _ := f2Mission(t, m.files, m.checks, "shared", "auto")
+		shared, _ := f2Mission(t, m.files, m.checks, "shared", worktree.WorkspacesAuto)
 		t.Figure(name+", shared", shared)
-		layered, disk := f2Mission(t, m.files, m.checks, "worktree", "overlay")
+		layered, disk := f2Mission(t, m.files, m.checks, "worktree", worktree.WorkspacesOverlay)
 		t.Figure(name+", overlays", layered)
 		t.Figure("their MB", disk)
 		if m.all {
-			took, disk := f2Mission(t, m.files, m.checks, "worktree", "checkout")
+			took, disk := f2Mission(t, m.files, m.checks, "worktree", worktree.WorkspacesCheckout)
 			t.Figure(name+", checkouts", took)
 			t.Figure("their MB", disk)
 		}
@@ -59,8 +60,7 @@ func f2Mission(t *T, files int, checks bool, isolation, workspaces string) (took
 			all[fmt.Sprintf("dir%03d/sub%d/file%05d.txt", i/100, i/10%10, i)] = strings.Repeat(fmt.Sprintln("line", i), 40)
 		}
 		p := t.Project(all)
-		p.put("~/.config/centurion/config.jsonc", fmt.Sprintf(`{"worktree": {"workspaces": %q}}`, workspaces))
-		p.gitInit()
+		p.gitInitWith(workspaces, "")
 		answer := s.answer
 		if !checks {
 			answer = f2Answer

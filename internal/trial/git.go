@@ -1,16 +1,27 @@
 package trial
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"centurion"
+	"centurion/worktree"
 )
 
 // gitPool is how many checkouts centurion gc keeps for later.
 const gitPool = 8
+
+// workspaces are the kinds of worktrees.
+var workspaces = []string{worktree.WorkspacesOverlay, worktree.WorkspacesCheckout}
+
+// gitInitWith is gitInit for missions whose worktrees are of a kind, with more keys of the person's own configuration.
+func (p *project) gitInitWith(kind, more string) {
+	p.put("~/.config/centurion/config.jsonc", fmt.Sprintf(`{"worktree": {"workspaces": %q}%s}`, kind, more))
+	p.gitInit()
+}
 
 // gitInit makes the project a repository with one commit of its files. This machine's git configuration is ignored, here and in the
 // program.

@@ -128,13 +128,12 @@ func (c *hands) plan() string {
 	return b.String()
 }
 
-// newHands makes a project whose host runs so many checks at once.
-func newHands(t *T, checks int) *hands {
+// newHands makes a project with worktrees of a kind, whose host runs so many checks at once.
+func newHands(t *T, kind string, checks int) *hands {
 	c := &hands{squad: squad{workers: len(o4Deeds), latency: 5 * time.Millisecond}, begun: map[string]bool{}, sent: map[string]int{}}
 	c.text, c.deed = c.plan(), c.worker
 	c.p = t.Project(o4Files())
-	c.p.put("~/.config/centurion/config.jsonc", fmt.Sprintf(`{"max_checks": %d}`, checks))
-	c.p.gitInit()
+	c.p.gitInitWith(kind, fmt.Sprintf(`, "max_checks": %d`, checks))
 	c.serve(c.p)
 	return c
 }
@@ -306,7 +305,9 @@ func o4(ctx context.Context, t *T) {
 	}
 	t.InParallel(len(sums), o4AtOnce, func(n int) {
 		if !t.Failed() {
-			t.Part(fmt.Sprintf("mission%d", n), func(part *T) { sums[n].mission(part, o4Checks[n%len(o4Checks)], lives[n]) })
+			t.Part(fmt.Sprintf("mission%d", n), func(part *T) {
+				sums[n].mission(part, workspaces[(n%len(o4Checks)+n/len(o4Checks))%len(workspaces)], o4Checks[n%len(o4Checks)], lives[n])
+			})
 		}
 	})
 	if ctx.Err() != nil {
@@ -338,8 +339,8 @@ func (s *tally) add(o tally) {
 }
 
 // mission runs a mission with so many checks at once, kills all of its hosts but the last after a time each, and checks the result.
-func (s *tally) mission(t *T, checks int, lives []time.Duration) {
-	c := newHands(t, checks)
+func (s *tally) mission(t *T, kind string, checks int, lives []time.Duration) {
+	c := newHands(t, kind, checks)
 	p := c.p
 	before := p.git("rev-parse", "HEAD")
 	var told []centurion.Event

@@ -55,11 +55,13 @@ func r1(ctx context.Context, t *T) {
 	k := &killer{t: t, quota: t.Scale(r1Quick, r1Full)}
 	t.Binary()
 	for k.quota > 0 && ctx.Err() == nil && !t.Failed() {
-		k.mission(min(r1Each, k.quota), false)
+		k.mission(min(r1Each, k.quota), "")
 	}
-	k.quota = t.Scale(r1GitQuick, r1GitFull)
-	for k.quota > 0 && ctx.Err() == nil && !t.Failed() {
-		k.mission(min(r1Each, k.quota), true)
+	for _, kind := range workspaces {
+		k.quota = t.Scale(r1GitQuick, r1GitFull) / len(workspaces)
+		for k.quota > 0 && ctx.Err() == nil && !t.Failed() {
+			k.mission(min(r1Each, k.quota), kind)
+		}
 	}
 	t.Measured()
 	t.InParallel(len(k.left), r1AtOnce, func(i int) { k.end(k.left[i]) })
@@ -90,13 +92,14 @@ func runArgs(more ...string) []string {
 	return slices.Concat([]string{"run", "--format", "json", "--model", "custom/m", "--max-per-agent", "50", "--max-tokens", "1000000000"}, more, []string{squadGoal})
 }
 
-// mission runs one mission and kills its host the given number of times. [killer.end] ends it.
-func (k *killer) mission(kills int, git bool) {
-	t := k.t
+// mission runs one mission, in a repository if workspaces names the kind of its worktrees, and kills its host the given number of times.
+// [killer.end] ends it.
+func (k *killer) mission(kills int, workspaces string) {
+	t, git := k.t, workspaces != ""
 	s := &squad{workers: r1Workers, latency: r1Latency, git: git}
 	p := t.Project(s.files())
 	if git {
-		p.gitInit()
+		p.gitInitWith(workspaces, "")
 		k.inGit++
 	}
 	s.serve(p)

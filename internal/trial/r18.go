@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -30,23 +31,33 @@ func r18(ctx context.Context, t *T) {
 		{"SIGTERM", syscall.SIGTERM, false}, {"SIGINT", os.Interrupt, false}, {"SIGHUP", syscall.SIGHUP, false},
 		{"SIGKILL", syscall.SIGKILL, false}, {"the terminal gone", nil, false}, {"the terminal gone with the live view", nil, true},
 	}
-	rounds := t.Scale(r18Quick, r18Full)
-	for range rounds {
-		for _, one := range cases {
-			if ctx.Err() == nil {
-				slowest = max(slowest, endBy(t, one.name, one.sig, one.live))
+	endings := 0
+	for range t.Scale(r18Quick, r18Full) {
+		for i, one := range cases {
+			for _, kind := range append([]string{""}, workspaces...) {
+				if kind == "" || t.Full || i%len(workspaces) == slices.Index(workspaces, kind) {
+					if ctx.Err() == nil {
+						endings++
+						slowest = max(slowest, endBy(t, one.name, one.sig, one.live, kind))
+					}
+				}
 			}
 		}
 	}
-	t.Figure("endings", rounds*len(cases))
+	t.Figure("endings", endings)
 	t.Figure("slowest", slowest)
 }
 
-// endBy starts a mission, ends it while shell commands run, and resumes it. It returns how long ending took.
-func endBy(t *T, name string, sig os.Signal, live bool) time.Duration {
-	s := &squad{workers: r18Workers, latency: 5 * time.Millisecond}
+// endBy starts a mission, in a repository if workspaces names the kind of its worktrees, ends it while shell commands run, and resumes it. It
+// returns how long ending took.
+func endBy(t *T, name string, sig os.Signal, live bool, workspaces string) time.Duration {
+	s := &squad{workers: r18Workers, latency: 5 * time.Millisecond, git: workspaces != ""}
 	s.napping("sleep 300 & sleep 301 & wait")
 	p := t.Project(s.files())
+	if s.git {
+		name += " with worktrees of the kind " + workspaces
+		p.gitInitWith(workspaces, "")
+	}
 	s.serve(p)
 	defer hearHangUps()()
 	args := runArgs("--ask", "allow", "--yes")

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -39,7 +40,8 @@ var r3Both = []failpoint.Point{failpoint.CheckRan, failpoint.TaskEnded, failpoin
 type stepper struct {
 	t     *T
 	bin   string
-	git   bool // the mission works in checkouts and merges
+	git   bool   // the mission works in worktrees and merges
+	kind  string // of the worktrees
 	kills int
 	maybe int
 	sum   damage
@@ -75,7 +77,7 @@ func r3(ctx context.Context, t *T) {
 			k := kills[i-r3Persons]
 			t.Part(fmt.Sprintf("%d-%s-%d", i, k.point, k.n), func(part *T) {
 				s := &steppers[i]
-				s.t, s.bin, s.git = part, bin, k.git
+				s.t, s.bin, s.git, s.kind = part, bin, k.git, workspaces[i%len(workspaces)]
 				s.kill(k.point, k.n)
 			})
 		default:
@@ -129,7 +131,7 @@ func (s *stepper) project() (*squad, *project) {
 	q := &squad{workers: r3Workers, asks: 1, long: true, latency: 2 * time.Millisecond, git: s.git}
 	p := s.t.Project(q.files())
 	if s.git {
-		p.gitInit()
+		p.gitInitWith(cmp.Or(s.kind, workspaces[0]), "")
 	}
 	p.Bin = s.bin
 	q.serve(p)

@@ -50,7 +50,7 @@ func (s *stepper) person(ctx context.Context, share, times int) map[failpoint.Po
 	p := t.Project(q.files())
 	p.Bin = s.bin
 	t.Must(os.WriteFile(filepath.Join(p.Dir, "mine.txt"), []byte("as it was\n"), 0o600))
-	p.gitInit()
+	p.gitInitWith(workspaces[share%len(workspaces)], "")
 	q.serve(p)
 	if code, out := p.Run(runArgs("--ask", "allow")...); code != 0 {
 		t.Fatalf("the mission whose work is merged ended with %d: %s", code, lastLines(out, 3))
