@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -53,6 +54,7 @@ type fromHelper struct {
 // anything else in a process whose first argument is [HelperCommand]. Every process below it ends with it: it is the first one of a
 // process namespace, or at least adopts what outlives its parent.
 func Helper() int {
+	debug.SetGCPercent(100) // its start allocates more than it ever needs again
 	if err := confine.SealDescriptors(); err != nil {
 		return helperFailed(err)
 	}

@@ -83,7 +83,7 @@ func startKeeper(how *Confinement, p confine.Policy, env []string) (*keeper, err
 	}
 	k := &keeper{conn: conn.(hostConn), way: how.Way, started: map[string]*kept{}}
 	var said strings.Builder
-	k.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: []string{os.Args[0], HelperCommand}, Env: append(env, "GOMAXPROCS=2"), Dir: "/",
+	k.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: []string{os.Args[0], HelperCommand}, Env: append(env, "GOMAXPROCS=2", "GOGC=400"), Dir: "/",
 		ExtraFiles: []*os.File{theirs}, Stderr: &said, SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
 	if how.Way == confine.Full {
 		k.cmd.SysProcAttr = confine.HelperAttr()

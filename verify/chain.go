@@ -283,7 +283,7 @@ func weigh(run centurion.CheckRun, all []ended) result {
 			if other == nil {
 				other, only = one, reader
 			}
-		case one.failed() && (one.kind == runs || one.kind == acts && asserted.MatchString(one.output)):
+		case one.failed() && (one.kind == runs || one.kind == acts && asserted().MatchString(one.output)):
 			if fell == nil || broken(fell.text, fell.exit, fell.output) != "" {
 				fell = one
 			}

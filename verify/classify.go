@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -137,7 +136,7 @@ var testDirs = []string{"test", "tests", "__tests__", "testdata", "fixtures", "_
 	"specs", "e2e", "androidTest", "testFixtures", "testing", "__mocks__", "mocks", "Tests", "UnitTests", "cypress"}
 
 // testNames matches the names of test files in the usual languages.
-var testNames = regexp.MustCompile(`^(?:` + strings.Join([]string{
+var testNames = lazily(`^(?:` + strings.Join([]string{
 	`.+_test\.(?:go|py|rb|exs?|cc|cpp|cxx|c|rs|dart|lua|clj|php|sh|ml|bats|zig)`,
 	`test_.+\.(?:py|rb|c|cc|cpp|rs|sh|lua|php|zig)|tests?\.(?:py|rs|sh|c|cc|cpp|[cm]?[jt]sx?|rb|php|zig)|conftest\.py|test-.+\.(?:[cm]?[jt]sx?|sh|c)`,
 	`.+[.\-_](?:test|tests|spec|e2e|cy|test-d)\.[cm]?[jt]sx?`,
@@ -152,7 +151,7 @@ var testNames = regexp.MustCompile(`^(?:` + strings.Join([]string{
 // testFile reports whether a path, with slashes, is that of a test, of test data, or of a test runner's configuration.
 func testFile(file string) bool {
 	dir, name := path.Split(file)
-	if testNames.MatchString(name) {
+	if testNames().MatchString(name) {
 		return true
 	}
 	for part := range strings.SplitSeq(strings.Trim(dir, "/"), "/") {
@@ -189,15 +188,15 @@ var manifests = []string{"go.mod", "go.sum", "go.work", "go.work.sum", "package.
 	"BUILD.bazel", "MODULE.bazel", "build.zig", "build.zig.zon"}
 
 // tsManifests matches build settings of JavaScript and TypeScript.
-var tsManifests = regexp.MustCompile(`^(?:[tj]sconfig(?:[.\-].+)?\.json|(?:vite|babel)\.config\.\w+|\.babelrc(?:\.\w+)?|\.swcrc)$`)
+var tsManifests = lazily(`^(?:[tj]sconfig(?:[.\-].+)?\.json|(?:vite|babel)\.config\.\w+|\.babelrc(?:\.\w+)?|\.swcrc)$`)
 
 func manifestFile(file string) bool {
 	name := path.Base(file)
-	return slices.Contains(manifests, name) || tsManifests.MatchString(name) || slices.Contains([]string{".csproj", ".fsproj", ".vbproj", ".sln", ".gemspec"}, path.Ext(name))
+	return slices.Contains(manifests, name) || tsManifests().MatchString(name) || slices.Contains([]string{".csproj", ".fsproj", ".vbproj", ".sln", ".gemspec"}, path.Ext(name))
 }
 
 // interpreters matches programs that run their first file argument.
-var interpreters = regexp.MustCompile(`^(?:bash|sh|zsh|dash|ksh|fish|source|\.|python[\d.]*|pypy3?|node|nodejs|deno|bun|tsx|ts-node|ruby|perl|php|lua|Rscript|pwsh|osascript|julia|elixir|escript|bats)$`)
+var interpreters = lazily(`^(?:bash|sh|zsh|dash|ksh|fish|source|\.|python[\d.]*|pypy3?|node|nodejs|deno|bun|tsx|ts-node|ruby|perl|php|lua|Rscript|pwsh|osascript|julia|elixir|escript|bats)$`)
 
 // wrappers run the command after them.
 var wrappers = []string{"env", "time", "exec", "command", "sudo", "nice", "timeout", "npx", "uv", "poetry", "pipenv", "bundle", "run", "!", "if", "then", "do"}
@@ -213,7 +212,7 @@ func scripts(command string) []string {
 			first, by = true, ""
 		case first && (strings.Contains(word, "=") || slices.Contains(wrappers, name)):
 		case first:
-			if first = false; interpreters.MatchString(name) {
+			if first = false; interpreters().MatchString(name) {
 				by = name
 			} else if strings.Contains(word, "/") {
 				out = append(out, path.Clean(word))
@@ -302,11 +301,11 @@ func trivial(command string) bool {
 			only = false
 		}
 	}
-	return only || yes.MatchString(command) && !leaves.MatchString(command)
+	return only || yes().MatchString(command) && !leaves().MatchString(command)
 }
 
 // yes matches the end of a command that passes regardless of its check, leaves anything that may end it before.
 var (
-	yes    = regexp.MustCompile(`(?:\|\||;)\s*(?:true|:|exit 0|echo\b[^;&|$` + "`" + `]*)\s*$`)
-	leaves = regexp.MustCompile(`\b(?:exit\s+[^0\s]|set|trap|return|exec)\b`)
+	yes    = lazily(`(?:\|\||;)\s*(?:true|:|exit 0|echo\b[^;&|$` + "`" + `]*)\s*$`)
+	leaves = lazily(`\b(?:exit\s+[^0\s]|set|trap|return|exec)\b`)
 )

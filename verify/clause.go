@@ -2,7 +2,6 @@ package verify
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -112,12 +111,12 @@ var lookers = []string{"gofmt", "goimports", "gofumpt", "golines", "staticcheck"
 
 var (
 	// testWord matches a word of a tool that stands for tests.
-	testWord = regexp.MustCompile(`(?i)^(?:.*[:/_.-])?(?:\w*tests?|t|specs?|checks?|verify|e2e|eunit|nextest|runtest)(?:[:_.-].*)?$`)
+	testWord = lazily(`(?i)^(?:.*[:/_.-])?(?:\w*tests?|t|specs?|checks?|verify|e2e|eunit|nextest|runtest)(?:[:_.-].*)?$`)
 	// lookWord matches a word or a name without tests.
-	lookWord = regexp.MustCompile(`(?i)lint|fmt|(?:^|[^a-z])(?:format|style|vet|tidy|clippy|analy[sz]e)|type-?check`)
+	lookWord = lazily(`(?i)lint|fmt|(?:^|[^a-z])(?:format|style|vet|tidy|clippy|analy[sz]e)|type-?check`)
 	// foreign matches paths of programs that are not the project's own.
-	foreign = regexp.MustCompile(`(?:^|/)(?:node_modules|\.?venv|vendor)/`)
-	shells  = regexp.MustCompile(`^(?:bash|sh|zsh|dash|ksh)$`)
+	foreign = lazily(`(?:^|/)(?:node_modules|\.?venv|vendor)/`)
+	shells  = lazily(`^(?:bash|sh|zsh|dash|ksh)$`)
 )
 
 // program finds the program that a call runs, behind wrappers, and its words.
@@ -141,7 +140,7 @@ func runsProject(args []string) bool {
 	full, rest := program(args)
 	name := path.Base(full)
 	switch {
-	case len(args) > 1 && args[0] == "command" && strings.HasPrefix(args[1], "-"), full == "" || slices.Contains(lookers, name) || lookWord.MatchString(name):
+	case len(args) > 1 && args[0] == "command" && strings.HasPrefix(args[1], "-"), full == "" || slices.Contains(lookers, name) || lookWord().MatchString(name):
 		return false
 	case slices.Contains(runners, name):
 		return true
@@ -149,12 +148,12 @@ func runsProject(args []string) bool {
 		return toolRuns(name, rest)
 	case slices.Contains(tools, name) && (name != "deno" && name != "bun" || !interpreted(name, rest)):
 		return slices.ContainsFunc(rest, func(w string) bool {
-			return !strings.HasPrefix(w, "-") && (testWord.MatchString(w) && !lookWord.MatchString(w) || slices.Contains(runners, w))
+			return !strings.HasPrefix(w, "-") && (testWord().MatchString(w) && !lookWord().MatchString(w) || slices.Contains(runners, w))
 		})
-	case interpreters.MatchString(name):
+	case interpreters().MatchString(name):
 		return interpreted(name, rest)
 	}
-	return strings.Contains(full, "/") && !foreign.MatchString(full) && (!strings.HasPrefix(full, "/") && !strings.HasPrefix(full, ".."))
+	return strings.Contains(full, "/") && !foreign().MatchString(full) && (!strings.HasPrefix(full, "/") && !strings.HasPrefix(full, ".."))
 }
 
 // runsTests reports whether a statement calls a test runner, whose exit code shows whether the tests have passed. Scripts and programs of the project
@@ -168,7 +167,7 @@ func runsTests(s *syntax.Stmt) bool {
 		case slices.Contains(runners, name), name == "node" && slices.Contains(rest, "--test"):
 			return true
 		case slices.Contains(tools, name):
-			return slices.ContainsFunc(rest, func(w string) bool { return testWord.MatchString(w) || slices.Contains(runners, w) })
+			return slices.ContainsFunc(rest, func(w string) bool { return testWord().MatchString(w) || slices.Contains(runners, w) })
 		case strings.HasPrefix(name, "py"):
 			return len(rest) > 1 && slices.Contains(rest, "-m") && slices.ContainsFunc(rest, func(w string) bool { return w == "unittest" || slices.Contains(runners, w) })
 		}
@@ -206,7 +205,7 @@ func toolRuns(name string, rest []string) bool {
 
 // interpreted reports whether an interpreter runs a script, or inline code, of the project.
 func interpreted(name string, rest []string) bool {
-	shell := shells.MatchString(name)
+	shell := shells().MatchString(name)
 	for i, w := range rest {
 		next := ""
 		if i+1 < len(rest) {
@@ -218,14 +217,14 @@ func interpreted(name string, rest []string) bool {
 		case w == "-c" && shell:
 			return shellRuns(next)
 		case w == "-m" && strings.HasPrefix(name, "py"):
-			return !slices.Contains(lookers, next) && !lookWord.MatchString(next) && !slices.Contains([]string{"venv", "pip", "build"}, next)
+			return !slices.Contains(lookers, next) && !lookWord().MatchString(next) && !slices.Contains([]string{"venv", "pip", "build"}, next)
 		case inlineScript(name, w):
 			return true
 		case strings.HasPrefix(w, "-") || w == "run" && (name == "deno" || name == "bun"):
 		case name == "deno" || name == "bun":
-			return testWord.MatchString(w) || strings.Contains(w, ".")
+			return testWord().MatchString(w) || strings.Contains(w, ".")
 		default:
-			return !foreign.MatchString(w) && !lookWord.MatchString(path.Base(w))
+			return !foreign().MatchString(w) && !lookWord().MatchString(path.Base(w))
 		}
 	}
 	return false
@@ -262,6 +261,6 @@ func onlyLooks(args []string) bool {
 	case "cargo":
 		return len(rest) > 0 && slices.Contains([]string{"check", "clippy", "build", "fmt", "doc"}, rest[0])
 	}
-	return slices.Contains(lookers, name) || lookWord.MatchString(name) || slices.Contains(tools, name) && slices.ContainsFunc(rest, lookWord.MatchString) ||
-		interpreters.MatchString(name) && name != "." && name != "source" && !interpreted(name, rest)
+	return slices.Contains(lookers, name) || lookWord().MatchString(name) || slices.Contains(tools, name) && slices.ContainsFunc(rest, lookWord().MatchString) ||
+		interpreters().MatchString(name) && name != "." && name != "source" && !interpreted(name, rest)
 }

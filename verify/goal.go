@@ -2,7 +2,6 @@ package verify
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -33,16 +32,16 @@ const maxInGoal = 5
 // the mission's end.
 func InGoal(goal string, runnable func(program string) bool) []string {
 	var out []string
-	for line := range strings.SplitSeq(fenced.ReplaceAllString(goal, "\n"), "\n") {
-		spans := inBackticks.FindAllStringSubmatchIndex(line, -1)
+	for line := range strings.SplitSeq(fenced().ReplaceAllString(goal, "\n"), "\n") {
+		spans := inBackticks().FindAllStringSubmatchIndex(line, -1)
 		for _, at := range spans {
 			command := strings.TrimSpace(line[at[4]:at[5]])
 			before, after := around(line, at[0], at[1])
-			if forbids.MatchString(before) {
+			if forbids().MatchString(before) {
 				continue
 			}
-			passes := (saysPasses.MatchString(after) || saysCheck.MatchString(before)) && !asksAbout.MatchString(before)
-			if (passes || !asksAnywhere.MatchString(before) && !strings.HasSuffix(after, "?")) && isCheck(command, passes, runnable) {
+			passes := (saysPasses().MatchString(after) || saysCheck().MatchString(before)) && !asksAbout().MatchString(before)
+			if (passes || !asksAnywhere().MatchString(before) && !strings.HasSuffix(after, "?")) && isCheck(command, passes, runnable) {
 				out = append(out, command)
 			}
 		}
@@ -52,29 +51,29 @@ func InGoal(goal string, runnable func(program string) bool) []string {
 }
 
 var (
-	fenced      = regexp.MustCompile("(?s)```.*?(?:```|$)")
-	inBackticks = regexp.MustCompile("(`+)([^`]+)(`+)")
-	sentenceEnd = regexp.MustCompile(`[.!?;](?:\s|$)`)
+	fenced      = lazily("(?s)```.*?(?:```|$)")
+	inBackticks = lazily("(`+)([^`]+)(`+)")
+	sentenceEnd = lazily(`[.!?;](?:\s|$)`)
 
 	// saysPasses matches the beginning of the text after a command that has to pass; an X stands for another command.
-	saysPasses = regexp.MustCompile(`(?i)^(?:[),\s]|and\b|X)*(?:(?:must|should|shall|will|has to|have to|needs? to|to|now|still|again|both|all)\s+)*` +
+	saysPasses = lazily(`(?i)^(?:[),\s]|and\b|X)*(?:(?:must|should|shall|will|has to|have to|needs? to|to|now|still|again|both|all)\s+)*` +
 		`(?:pass(?:es)?|succeeds?|(?:is|are|be|stays?|goes|go|turns?|runs?)?\s*(?:green|clean)|exits? (?:with )?(?:status |code )*(?:0|zero))\b`)
 	// saysCheck matches the end of the text before a command that is a check.
-	saysCheck = regexp.MustCompile(`(?i)\b(?:check|checked|verify|verified|verification|test|tested|validate|validated|prove|proven|proved|acceptance|done when)(?:\s+(?:it|this|that|them|everything|all|command|check))?\s*(?:with|by|using|:|by running|is)?\s*(?:X[,\s]*(?:and\s*)?)*$`)
+	saysCheck = lazily(`(?i)\b(?:check|checked|verify|verified|verification|test|tested|validate|validated|prove|proven|proved|acceptance|done when)(?:\s+(?:it|this|that|them|everything|all|command|check))?\s*(?:with|by|using|:|by running|is)?\s*(?:X[,\s]*(?:and\s*)?)*$`)
 	// forbids matches the end of the text before a command that must not be run, or is to be replaced.
-	forbids = regexp.MustCompile(`(?i)(?:\b(?:not|never|without|avoid|instead of|rather than|replace|rename|remove|delete)|n't)\s+(?:[\w,]+\s+){0,2}$`)
+	forbids = lazily(`(?i)(?:\b(?:not|never|without|avoid|instead of|rather than|replace|rename|remove|delete)|n't)\s+(?:[\w,]+\s+){0,2}$`)
 	// asksAbout matches the end of the text before a command in a question, asksAnywhere a sentence about a command.
-	asksAbout    = regexp.MustCompile(`(?i)\b(?:why|whether|if|how|what|explain|describe|does|do|is)\s+(?:[\w,]+\s+){0,3}$`)
-	asksAnywhere = regexp.MustCompile(`(?i)\b(?:why|whether|how|what|explain|describe|document|documentation|summari[sz]e|replace|rename|like|such as|example|e\.g\.)`)
+	asksAbout    = lazily(`(?i)\b(?:why|whether|if|how|what|explain|describe|does|do|is)\s+(?:[\w,]+\s+){0,3}$`)
+	asksAnywhere = lazily(`(?i)\b(?:why|whether|how|what|explain|describe|document|documentation|summari[sz]e|replace|rename|like|such as|example|e\.g\.)`)
 )
 
 // around returns the rest of the sentence before and after a span of a line, with every other span as an X.
 func around(line string, from, to int) (before, after string) {
-	before, after = inBackticks.ReplaceAllString(line[:from], "X"), inBackticks.ReplaceAllString(line[to:], "X")
-	if ends := sentenceEnd.FindAllStringIndex(before, -1); len(ends) > 0 {
+	before, after = inBackticks().ReplaceAllString(line[:from], "X"), inBackticks().ReplaceAllString(line[to:], "X")
+	if ends := sentenceEnd().FindAllStringIndex(before, -1); len(ends) > 0 {
 		before = before[ends[len(ends)-1][1]:]
 	}
-	if end := sentenceEnd.FindStringIndex(after); end != nil {
+	if end := sentenceEnd().FindStringIndex(after); end != nil {
 		after = after[:end[0]+1]
 	}
 	return before, strings.TrimSpace(after)
@@ -101,7 +100,7 @@ func isCheck(command string, passes bool, runnable func(string) bool) bool {
 		alone := len(args) == 1 && len(file.Stmts) == 1 && !strings.Contains(args[0], "/") && !slices.Contains(runners, name) && !slices.Contains(tools, name)
 		known = known && !alone && runnable(args[0])
 		tests = tests || runsProject(args) && slices.ContainsFunc(args, func(w string) bool {
-			return testWord.MatchString(path.Base(w)) || slices.Contains(runners, path.Base(w))
+			return testWord().MatchString(path.Base(w)) || slices.Contains(runners, path.Base(w))
 		})
 		return true
 	})

@@ -2,15 +2,14 @@ package verify
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 )
 
 // pyHeader is the first line of a function or a class.
-var pyHeader = regexp.MustCompile(`^[ \t]*(class|(?:async[ \t]+)?def)[ \t]+(\w+)`)
+var pyHeader = lazily(`^[ \t]*(class|(?:async[ \t]+)?def)[ \t]+(\w+)`)
 
 // pyYield is a statement that makes a function a generator.
-var pyYield = regexp.MustCompile(`\byield\b`)
+var pyYield = lazily(`\byield\b`)
 
 // pythonFunctions finds the functions of a Python file by indentation. Decorators and docstrings stay.
 func pythonFunctions(src []byte) ([]function, bool) {
@@ -30,7 +29,7 @@ func pythonFunctions(src []byte) ([]function, bool) {
 		for around[len(around)-1].indent >= indent {
 			around = around[:len(around)-1]
 		}
-		m := pyHeader.FindStringSubmatch(text)
+		m := pyHeader().FindStringSubmatch(text)
 		if m == nil {
 			continue
 		}
@@ -160,7 +159,7 @@ func pythonFunction(src []byte, ls []pyLine, indent int) (function, bool) {
 		return function{}, false
 	}
 	empty := "\n" + inner + "return None"
-	if pyYield.Match(src[f.from:f.to]) {
+	if pyYield().Match(src[f.from:f.to]) {
 		empty = "\n" + inner + "return\n" + inner + "yield"
 	}
 	f.stub = []edit{{f.from, f.to, doc + empty}}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,19 +12,19 @@ import (
 
 var (
 	// testBegins finds the name of a test, or of a case in a table, at its beginning.
-	testBegins = regexp.MustCompile(`^\s*(?:func (Test\w+|Fuzz\w+|Example\w*)\s*\(|(?:async\s+)?def (test\w*)\s*\(|(?:it|test|describe|specify|context|scenario)(?:\.(?:each|concurrent|only|skip)\b[^(]*(?:\([^)]*\))?)?\s*\(?\s*["'` + "`" + `]([^"'` + "`" + `]+)|(?:public\s+)?(?:async\s+)?(?:void|Task|function|fun)\s+(\w*[Tt]est\w*|should\w*)\s*\(|(?:pub\s+)?(?:async\s+)?fn (\w+)\s*\(\s*\)|@test "([^"]+)"|t\.Run\("([^"]+)"|\{\s*(?:name:\s*)?"([^"]+)",|func (test\w+)\(|(?:TEST(?:_[FP])?)\((\w+,\s*\w+)\)|test "([^"]+)" do)`)
+	testBegins = lazily(`^\s*(?:func (Test\w+|Fuzz\w+|Example\w*)\s*\(|(?:async\s+)?def (test\w*)\s*\(|(?:it|test|describe|specify|context|scenario)(?:\.(?:each|concurrent|only|skip)\b[^(]*(?:\([^)]*\))?)?\s*\(?\s*["'` + "`" + `]([^"'` + "`" + `]+)|(?:public\s+)?(?:async\s+)?(?:void|Task|function|fun)\s+(\w*[Tt]est\w*|should\w*)\s*\(|(?:pub\s+)?(?:async\s+)?fn (\w+)\s*\(\s*\)|@test "([^"]+)"|t\.Run\("([^"]+)"|\{\s*(?:name:\s*)?"([^"]+)",|func (test\w+)\(|(?:TEST(?:_[FP])?)\((\w+,\s*\w+)\)|test "([^"]+)" do)`)
 	// asserts finds a line with an assertion.
-	asserts = regexp.MustCompile(`\b(?:t|b|tb|f)\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow)\b|\b(?:assert|require|refute|expect|verify|should|must|check)(?:_?\w*[!?]?\s*\(|\.\w+|\s+\S)|\bassert\b|self\.assert|\braise AssertionError|\.should\b|\bXCTAssert\w*|\b(?:ASSERT|EXPECT|CHECK|REQUIRE)_?\w*\(|\bAssert\.|\[\[? .*\]\]?|\bexit [1-9]`)
+	asserts = lazily(`\b(?:t|b|tb|f)\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow)\b|\b(?:assert|require|refute|expect|verify|should|must|check)(?:_?\w*[!?]?\s*\(|\.\w+|\s+\S)|\bassert\b|self\.assert|\braise AssertionError|\.should\b|\bXCTAssert\w*|\b(?:ASSERT|EXPECT|CHECK|REQUIRE)_?\w*\(|\bAssert\.|\[\[? .*\]\]?|\bexit [1-9]`)
 	// skips finds code that prevents a test from running.
-	skips = regexp.MustCompile(`\b[tb]\.Skip(?:f|Now)?\(|pytest\.(?:mark\.)?(?:skip|xfail|importorskip)|unittest\.(?:skip|expectedFailure)|@skip(?:If|Unless)?\b|\b(?:it|test|describe|context|suite)\.(?:skip|only|todo|fixme|failing)\b|\b(?:xit|xdescribe|xtest|xcontext|fit|fdescribe|fcontext)\s*\(|#\[ignore|@(?:Disabled|Ignore)\b|\[(?:Ignore|Fact\(Skip)|Skip\s*=\s*"|markTestSkipped|@tag :?skip|\bskip\s+["']|skip:\s*true|GTEST_SKIP|DISABLED_|XCTSkip|^\s*//go:build ignore`)
+	skips = lazily(`\b[tb]\.Skip(?:f|Now)?\(|pytest\.(?:mark\.)?(?:skip|xfail|importorskip)|unittest\.(?:skip|expectedFailure)|@skip(?:If|Unless)?\b|\b(?:it|test|describe|context|suite)\.(?:skip|only|todo|fixme|failing)\b|\b(?:xit|xdescribe|xtest|xcontext|fit|fdescribe|fcontext)\s*\(|#\[ignore|@(?:Disabled|Ignore)\b|\[(?:Ignore|Fact\(Skip)|Skip\s*=\s*"|markTestSkipped|@tag :?skip|\bskip\s+["']|skip:\s*true|GTEST_SKIP|DISABLED_|XCTSkip|^\s*//go:build ignore`)
 	// excused finds code that makes a failing command pass.
-	excused = regexp.MustCompile(`\|\|\s*(?:true|:|exit 0|echo\b)|--passWithNoTests|--if-present\b|continue-on-error:\s*true|set \+e\b|--exit-zero|--no-fail\b|-Dmaven\.test\.failure\.ignore|-DskipTests`)
+	excused = lazily(`\|\|\s*(?:true|:|exit 0|echo\b)|--passWithNoTests|--if-present\b|continue-on-error:\s*true|set \+e\b|--exit-zero|--no-fail\b|-Dmaven\.test\.failure\.ignore|-DskipTests`)
 	// threshold finds a limit for a check.
-	threshold = regexp.MustCompile(`(?i)(?:fail[_-]under|threshold|min(?:imum)?[_-]?coverage|branches|functions|lines|statements)["']?\s*[:=]\s*(\d+(?:\.\d+)?)`)
+	threshold = lazily(`(?i)(?:fail[_-]under|threshold|min(?:imum)?[_-]?coverage|branches|functions|lines|statements)["']?\s*[:=]\s*(\d+(?:\.\d+)?)`)
 )
 
 // runnerFiles are test runners' own settings.
-var runnerFiles = regexp.MustCompile(`(?:^|/)(?:(?:jest|vitest|karma|playwright|cypress|ava)\.config\.\w+|pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|phpunit\.xml(?:\.dist)?|\.mocharc\.\w+|\.coveragerc|codecov\.ya?ml|\.nycrc(?:\.json)?)$`)
+var runnerFiles = lazily(`(?:^|/)(?:(?:jest|vitest|karma|playwright|cypress|ava)\.config\.\w+|pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|phpunit\.xml(?:\.dist)?|\.mocharc\.\w+|\.coveragerc|codecov\.ya?ml|\.nycrc(?:\.json)?)$`)
 
 // weakened lists the checks that a change has deleted or weakened, one line each. Tests that were renamed or moved to another file do not count.
 func weakened(diff []centurion.FileDiff, command string) []string {
@@ -78,7 +77,7 @@ func inlineTestFile(file string) bool { return path.Ext(file) == ".rs" }
 
 // testName returns the name of the test that begins on a line, or "".
 func testName(file, line string) string {
-	m := testBegins.FindStringSubmatch(line)
+	m := testBegins().FindStringSubmatch(line)
 	if m == nil {
 		return ""
 	}
@@ -119,14 +118,14 @@ func lostTests(f centurion.FileDiff, moved map[string]bool) []string {
 // assertions counts the added or removed lines with assertions.
 func assertions(f centurion.FileDiff, sign byte) (n int) {
 	for l := range changed(f, sign) {
-		if asserts.MatchString(l) && !comment.MatchString(l) {
+		if asserts().MatchString(l) && !comment().MatchString(l) {
 			n++
 		}
 	}
 	return n
 }
 
-var comment = regexp.MustCompile(`^\s*(?://|#(?: |$)|\*|/\*)`)
+var comment = lazily(`^\s*(?://|#(?: |$)|\*|/\*)`)
 
 func weakenedTests(f centurion.FileDiff, moved map[string]bool) []string {
 	var out []string
@@ -154,9 +153,9 @@ func excuses(f centurion.FileDiff, test bool) []string {
 		t := strings.TrimSpace(l)
 		switch {
 		case had[t]: // it was only moved
-		case (test || inlineTestFile(f.Path)) && skips.MatchString(l):
+		case (test || inlineTestFile(f.Path)) && skips().MatchString(l):
 			out = append(out, f.Path+": a skip was added: "+clipLine(t))
-		case (test || runsChecks(f.Path)) && excused.MatchString(l):
+		case (test || runsChecks(f.Path)) && excused().MatchString(l):
 			out = append(out, f.Path+": a failure is passed over: "+clipLine(t))
 		}
 	}
@@ -167,12 +166,12 @@ func excuses(f centurion.FileDiff, test bool) []string {
 func runsChecks(file string) bool {
 	name := path.Base(file)
 	return slices.Contains([]string{"package.json", "Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "Taskfile.yml", "noxfile.py"}, name) || path.Ext(name) == ".sh" || path.Ext(name) == ".bats" ||
-		strings.Contains(file, ".github/workflows/") || name == ".gitlab-ci.yml" || runnerFiles.MatchString(file)
+		strings.Contains(file, ".github/workflows/") || name == ".gitlab-ci.yml" || runnerFiles().MatchString(file)
 }
 
 var (
-	npmTest    = regexp.MustCompile(`^\s*"(?:pre|post)?test(?::[\w-]+)?"\s*:`)
-	makeTarget = regexp.MustCompile(`^(?:test|check|verify|lint)[\w-]*\s*:`)
+	npmTest    = lazily(`^\s*"(?:pre|post)?test(?::[\w-]+)?"\s*:`)
+	makeTarget = lazily(`^(?:test|check|verify|lint)[\w-]*\s*:`)
 )
 
 // weakenedRunner examines files that run tests: a script of package.json, a target of a Makefile, a threshold.
@@ -180,7 +179,7 @@ func weakenedRunner(f centurion.FileDiff) []string {
 	var out []string
 	name := path.Base(f.Path)
 	for l := range changed(f, '-') {
-		if name == "package.json" && npmTest.MatchString(l) && !strings.Contains(l, "no test specified") && !sameButComma(f, l) {
+		if name == "package.json" && npmTest().MatchString(l) && !strings.Contains(l, "no test specified") && !sameButComma(f, l) {
 			out = append(out, f.Path+": the script was changed: "+clipLine(strings.TrimSpace(l)))
 		}
 	}
@@ -189,12 +188,12 @@ func weakenedRunner(f centurion.FileDiff) []string {
 	}
 	low := map[string]string{}
 	for l := range changed(f, '-') {
-		if m := threshold.FindStringSubmatch(l); m != nil {
+		if m := threshold().FindStringSubmatch(l); m != nil {
 			low[keyOf(l)] = m[1]
 		}
 	}
 	for l := range changed(f, '+') {
-		if m := threshold.FindStringSubmatch(l); m != nil && (runnerFiles.MatchString(f.Path) || name == "package.json") {
+		if m := threshold().FindStringSubmatch(l); m != nil && (runnerFiles().MatchString(f.Path) || name == "package.json") {
 			if was := low[keyOf(l)]; was != "" && less(m[1], was) {
 				out = append(out, fmt.Sprintf("%s: a threshold went from %s to %s", f.Path, was, m[1]))
 			}
@@ -204,7 +203,7 @@ func weakenedRunner(f centurion.FileDiff) []string {
 }
 
 func keyOf(l string) string {
-	at := threshold.FindStringSubmatchIndex(l)
+	at := threshold().FindStringSubmatchIndex(l)
 	return strings.TrimSpace(l[:at[2]])
 }
 
@@ -228,12 +227,12 @@ func weakenedTargets(f centurion.FileDiff) []string {
 	for _, h := range f.Hunks {
 		target := ""
 		if _, behind, ok := strings.Cut(strings.TrimPrefix(h.Header, "@@"), "@@"); ok {
-			target = makeTarget.FindString(strings.TrimSpace(behind))
+			target = makeTarget().FindString(strings.TrimSpace(behind))
 		}
 		for l := range strings.Lines(h.Text) {
 			body := strings.TrimRight(l[1:], "\n")
 			if body != "" && body[0] != '\t' && body[0] != ' ' && body[0] != '#' && strings.Contains(body, ":") {
-				target = makeTarget.FindString(body)
+				target = makeTarget().FindString(body)
 			}
 			if l[0] == '-' && target != "" && strings.TrimSpace(body) != "" {
 				out = append(out, f.Path+": the target "+strings.TrimRight(target, " :")+" was changed")

@@ -258,8 +258,8 @@ func (w *Workplace) names(ctx context.Context) (names []string, landed map[strin
 		return []string{"commander"}, nil, nil
 	}
 	own, err := w.m.st.Store.Task(ctx, w.task)
-	if err != nil {
-		return nil, nil, err
+	if err != nil || own.Resumes == "" {
+		return []string{own.ID}, nil, err
 	}
 	all, err := w.m.st.Store.Tasks(ctx, w.m.st.ID)
 	landed = map[string]bool{}
