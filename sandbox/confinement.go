@@ -148,12 +148,17 @@ func advice(system, output string, network bool) string {
 	case !network && says("Network is unreachable", "Could not resolve host", "Temporary failure in name resolution", "EAI_AGAIN", "ENETUNREACH", "no such host",
 		"network is unreachable", "nodename nor servname", "ENOTFOUND"):
 		return offline
-	case says("Invalid cross-device link", "invalid cross-device link", "EXDEV"):
+	case CrossesDevices(output):
 		return "this workspace lies over shared files, where a program cannot rename a directory that was there before; `mv` can: mv a b && git add -A"
 	case system == "darwin" && says("Operation not permitted", "operation not permitted", "EPERM"): // of files and of addresses
 		return files + text.When(!network, ". "+offline)
 	}
 	return ""
+}
+
+// CrossesDevices reports whether a command says that it could not rename something from one file system to another.
+func CrossesDevices(output string) bool {
+	return strings.Contains(strings.ToLower(output), "invalid cross-device link") || strings.Contains(output, "EXDEV")
 }
 
 // refusals are the connections that a command did not get.

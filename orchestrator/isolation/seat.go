@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"sync"
 
 	"centurion"
+	"centurion/sandbox"
+	"centurion/tools"
 	"centurion/workspace"
 	"centurion/worktree"
 )
@@ -151,6 +154,33 @@ func (w *Workplace) Expand(ctx context.Context) error {
 	}
 	at := w.checkout.Where()
 	return errors.Join(w.ws.Close(), w.enter(ctx, w.checkout), w.Record(ctx, &at))
+}
+
+// Crossed looks whether a call could not rename something because the checkout is made of layers. At the second time the session gets one with
+// all files, of which its result tells. No call may be under way.
+func (w *Workplace) Crossed(ctx context.Context, res tools.Result) (tools.Result, error) {
+	if !sandbox.CrossesDevices(res.Output) {
+		return res, nil
+	}
+	if err := w.lock(ctx); err != nil {
+		return res, err
+	}
+	layered := w.checkout != nil && w.checkout.Layered()
+	if layered {
+		w.crossed++
+	}
+	again := layered && w.crossed > 1
+	w.unlock()
+	if !again {
+		return res, nil
+	}
+	if err := w.Expand(ctx); err != nil {
+		return res, err
+	}
+	res.Output = strings.TrimRight(res.Output, "\n") + "\n\n(Your files are now in " + w.checkout.Where().Dir +
+		", where programs can rename directories; commands start there. What they ran in the background has ended. Git's index is the host's there: " +
+		"use mv instead of git mv, and leave commits to the host.)"
+	return res, nil
 }
 
 // Expand gives a task a checkout with all files, or the mission's own agent for "".

@@ -70,6 +70,7 @@ type Workplace struct {
 	laid     []string        // files of earlier unmerged work, laid into the new checkout
 	marked   []string        // those in conflict with later merges
 	asked    map[string]bool // written files already checked against git's ignore rules
+	crossed  int             // commands that could not rename because the checkout is made of layers
 }
 
 // PlaceOf returns the workplace of a session that works on a task, "" for the Commander.

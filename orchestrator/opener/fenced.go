@@ -3,6 +3,7 @@ package opener
 import (
 	"context"
 	"encoding/json"
+	"sync"
 
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/isolation"
@@ -41,6 +42,7 @@ func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 	if err != nil {
 		return tools.Result{}, err
 	}
+	left = sync.OnceFunc(left)
 	defer left()
 	if err := c.Fenced(ctx, "a call of "+f.Name()); err != nil { // a newer attempt may have started while this one waited
 		return tools.Result{}, err
@@ -53,7 +55,11 @@ func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 			return tools.Result{}, err
 		}
 	}
-	return f.recorded(in, at, e, input)
+	res, err := f.recorded(in, at, e, input)
+	if left(); err != nil || c.Where == nil {
+		return res, err
+	}
+	return c.Where.Crossed(ctx, res)
 }
 
 // recorded runs a call that writes. In the shared directory, the files are recorded before the call; in a checkout, git knows the written
