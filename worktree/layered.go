@@ -252,6 +252,7 @@ func (c *Checkout) bringUp(ctx context.Context) (brought bool, err error) {
 			return brought, err
 		}
 		c.stale = false
+		_ = os.Remove(c.repo.indexOf(c.name)) // a copy, which can be large
 	}
 	return brought, nil
 }
