@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -317,9 +318,7 @@ func (c *Checkout) goneFrom(ctx context.Context, s *stack, u upper) ([]string, e
 // the rules of .gitattributes apply, with an index of only what these depend on.
 func (c *Checkout) upperTree(ctx context.Context, s *stack, u upper, gone []string) (string, error) {
 	changes, index := map[string]entry{}, map[string]entry{}
-	for p, e := range s.attributes() {
-		index[p] = e
-	}
+	maps.Copy(index, s.attributes())
 	for _, f := range u.stored() {
 		changes[f] = entry{}
 		if e := s.at(f); e != (entry{}) {

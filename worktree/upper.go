@@ -60,9 +60,6 @@ func (u *upper) walk(dir, below string, skip func(path string) bool) error {
 	})
 }
 
-// empty reports whether nothing was changed.
-func (u upper) empty() bool { return len(u.files)+len(u.gone)+len(u.opaque)+len(u.nested) == 0 }
-
 // under reports whether a path is dir or lies below it.
 func under(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, dir) && len(path) > len(dir) && path[len(dir)] == '/'
