@@ -74,7 +74,7 @@ func New(cfg Config) *Host {
 		return nil
 	})
 	h.Control = &control.Desk{Store: cfg.Store, Workspace: cfg.Workspace, Running: h.controlled, Ended: h.Keeper.Ended, Workers: cfg.Workers, PerAgent: cfg.PerAgent,
-		TrustedPlan: cfg.TrustedPlan}
+		TrustedPlan: cfg.TrustedPlan, Expanding: h.Project.Expand}
 	h.Space = &space.Waits{Store: cfg.Store, Workspace: cfg.Workspace, Longest: cfg.DiskWait, Publish: cfg.Publish}
 	h.auditor = &pulse.Auditor{Interval: cfg.PollInterval, Audit: h.audit}
 	h.desk, h.reverts = plan.NewDesk(cfg.Store, cfg.Workspace, h.planOf, cfg.TrustedPlan), revert.New(cfg.Store, cfg.Workspace)

@@ -534,3 +534,24 @@ func TestFilesFollow(t *testing.T) {
 		})
 	}
 }
+
+// A command of a person that runs nothing, such as gc, gives a workspace of layers back without losing what was written there.
+func TestLayeredWithoutRunner(t *testing.T) {
+	x := layeredRig(t, map[string]string{"a.txt": "a\n", "gone.txt": "g\n"})
+	ctx := t.Context()
+	c := x.takeHead("task")
+	x.sh(c, "echo b > b.txt; rm gone.txt")
+	at := c.Where()
+	x.reopenLayered() // the first host is gone
+	x.Repo = x.openWith(Options{})
+	c, err := x.Reopen(ctx, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := c.Release(ctx, x.head()); kept != "task" || err != nil {
+		t.Errorf("%q, %v", kept, err)
+	}
+	if got := x.person("ls-tree", "-r", "--name-only", "task"); got != "a.txt\nb.txt" {
+		t.Error(got)
+	}
+}

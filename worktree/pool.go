@@ -117,7 +117,9 @@ func (cs *checkouts) returnTo(ctx context.Context, name string, ours func(rec re
 		c.unlock()
 		if c.layered() {
 			c.stale = missing(filepath.Join(c.ownGit(), "HEAD")) // it was never used
-			err = c.mountLayers(ctx)
+			if cs.opts.Runner != nil { // without one, nothing runs in it
+				err = c.mountLayers(ctx)
+			}
 		}
 	}
 	if err == nil {

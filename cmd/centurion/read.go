@@ -206,7 +206,7 @@ func pathCommand(c *cli) *cobra.Command {
 			}
 			if at.Overlay {
 				c.note("it works in an overlay; it moves to this directory when its present call has ended")
-				if err := v.API.Expand(ctx, id, ""); err != nil {
+				if err := v.AsHost(ctx, func(api server.API) error { return api.Expand(ctx, id, "") }); err != nil {
 					return err
 				}
 			}

@@ -38,7 +38,8 @@ type Desk struct {
 	Workers   int                           // sessions at once, of a mission that sets no limit
 	PerAgent  int                           // sessions of one agent at once, likewise
 
-	TrustedPlan func(text []byte) bool // whether a person has trusted a plan with this text
+	TrustedPlan func(text []byte) bool                                // whether a person has trusted a plan with this text
+	Expanding   func(ctx context.Context, mission, task string) error // is [Desk.Expand] for a mission that does not run
 }
 
 // There are four ways to end work. They differ in how much they end and in what it is afterwards: [Desk.Abort] ends a turn, [Desk.Stop] a
@@ -55,15 +56,14 @@ func (d *Desk) find(ctx context.Context, id string) (mail.Receiver, *Mission, er
 }
 
 // Expand gives a task, or the agent of a mission, a checkout with all files at the place that is recorded, if it has none: it waits for the
-// calls that are under way, and ends what runs in the background. The error has centurion.KindConflict if the mission does not run.
+// calls that are under way, and ends what runs in the background.
 func (d *Desk) Expand(ctx context.Context, id, _ string) error {
 	to, m, err := d.find(ctx, id)
 	if err != nil {
 		return err
 	}
 	if m == nil {
-		return &centurion.Error{Op: "expand", Kind: centurion.KindConflict, Msg: to.Mission + " does not run, and its checkouts are overlays",
-			Hint: "see what it has changed with: centurion diff " + id + "; or continue it with: centurion resume " + to.Mission}
+		return d.Expanding(ctx, to.Mission, to.Task)
 	}
 	return m.Expand(ctx, to.Task)
 }

@@ -36,6 +36,35 @@ func (p *Project) reopen(ctx context.Context, repo *worktree.Repo, at centurion.
 	return repo.Reopen(ctx, at)
 }
 
+// Expand gives a task of a mission that does not run, or with "" the mission's own agent, a checkout with all files at the place that is
+// recorded, if it has none.
+func (p *Project) Expand(ctx context.Context, mission, task string) error {
+	m, err := p.store.Mission(ctx, mission)
+	at := m.Checkout
+	if err == nil && task != "" {
+		var t centurion.Task
+		t, err = p.store.Task(ctx, task)
+		at = t.Checkout
+	}
+	if err != nil || at == nil || !at.Overlay {
+		return err
+	}
+	repo, err := p.Repository(ctx)
+	if err != nil {
+		return err
+	}
+	c, err := p.reopen(ctx, repo, *at)
+	if err != nil {
+		return err
+	}
+	defer p.park(c)
+	if err := c.Expand(ctx); err != nil {
+		return err
+	}
+	now := c.Where()
+	return p.store.Update(ctx, func(tx *store.Tx) error { return putCheckout(tx, mission, task, &now) })
+}
+
 // SweepBranches removes branches left by a host that died: those of ended tasks whose commits are all on the mission's branch. A
 // session's branches are removed together or not at all, since the later ones are found by counting. Branches that cannot be removed
 // stay and do no harm. Nothing of the mission may be running.

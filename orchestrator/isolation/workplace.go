@@ -144,22 +144,25 @@ func (w *Workplace) recorded(ctx context.Context) (*centurion.Checkout, error) {
 
 // Record stores where the session works, so that the next host finds it.
 func (w *Workplace) Record(ctx context.Context, at *centurion.Checkout) error {
-	return w.m.st.Store.Update(ctx, func(tx *store.Tx) error {
-		if w.task == "" {
-			rec, err := tx.Mission(w.m.st.ID)
-			if err != nil {
-				return err
-			}
-			rec.Checkout = at
-			return tx.PutMission(&rec)
-		}
-		rec, err := tx.Task(w.task)
+	return w.m.st.Store.Update(ctx, func(tx *store.Tx) error { return putCheckout(tx, w.m.st.ID, w.task, at) })
+}
+
+// putCheckout records where a task works, or with "" the mission's own agent.
+func putCheckout(tx *store.Tx, mission, task string, at *centurion.Checkout) error {
+	if task == "" {
+		rec, err := tx.Mission(mission)
 		if err != nil {
 			return err
 		}
 		rec.Checkout = at
-		return tx.PutTask(&rec)
-	})
+		return tx.PutMission(&rec)
+	}
+	rec, err := tx.Task(task)
+	if err != nil {
+		return err
+	}
+	rec.Checkout = at
+	return tx.PutTask(&rec)
 }
 
 // begin makes the session's checkout. turn is held.
