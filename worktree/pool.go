@@ -117,7 +117,7 @@ func (cs *checkouts) returnTo(ctx context.Context, name string, ours func(rec re
 		c.unlock()
 		if c.layered() {
 			c.stale = missing(filepath.Join(c.ownGit(), "HEAD")) // it was never used
-			if cs.opts.Runner != nil { // without one, nothing runs in it
+			if cs.opts.Runner != nil {                           // without one, nothing runs in it
 				err = c.mountLayers(ctx)
 			}
 		}
