@@ -78,6 +78,9 @@ type Layers struct {
 	Work      string   // a directory for the kernel, on the same file system as Upper
 	Binds     []Bind   // what is shown in it
 	Check     bool     // all its commands are checks: see [Command.Check]
+	// Caches is an existing directory that keeps what its commands write to the person's caches; "" drops that with the workspace. They also
+	// see what is in CachesBelow, which was the Caches of another workspace and is not changed any more; "" for none.
+	Caches, CachesBelow string
 }
 
 // Bind shows a directory at another place.

@@ -267,10 +267,11 @@ func (r *Runner) openPlace(p *place, key placeKey) error {
 	policy := r.Confine.policy(workspace, p.aside, cache)
 	if mounted {
 		policy.Overlay = &confine.Overlay{At: workspace, Lower: layers.Lower, Upper: layers.Upper, Work: layers.Work, Binds: layers.Binds}
+		policy.Aside, policy.Below = cmp.Or(layers.Caches, policy.Aside), layers.CachesBelow
 		policy.Protect = nil // what is not the workspace's own is shown read-only
 		policy.Read = slices.DeleteFunc(slices.Clone(policy.Read), func(dir string) bool { return dir == workspace || strings.HasPrefix(dir, workspace+"/") })
 	}
-	if err := errors.Join(os.Mkdir(policy.Aside, 0o700), os.Mkdir(policy.Temp, 0o700)); err != nil {
+	if err := errors.Join(os.MkdirAll(policy.Aside, 0o700), os.Mkdir(policy.Temp, 0o700)); err != nil {
 		return err
 	}
 	var env []string

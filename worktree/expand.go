@@ -26,7 +26,7 @@ func (c *Checkout) Expand(ctx context.Context) error {
 		return err
 	}
 	slot := c.repo.slotOf(c.name)
-	for _, name := range []string{"upper", "work", "git"} {
+	for _, name := range []string{"upper", "work", "git", "caches"} {
 		err = errors.Join(err, removeAll(filepath.Join(slot, name)))
 	}
 	return err

@@ -181,11 +181,17 @@ func (c *Checkout) mountLayers(ctx context.Context) error {
 	}
 	slot := c.repo.slotOf(c.name)
 	top := c.repo.top
-	l := centurion.Layers{Workspace: c.dir, At: top, Upper: c.upperDir(), Work: filepath.Join(slot, "work"), Check: c.rec.Check,
+	l := centurion.Layers{Workspace: c.dir, At: top, Upper: c.upperDir(), Work: filepath.Join(slot, "work"), Check: c.rec.Check, Caches: filepath.Join(slot, "caches"),
 		Binds: []centurion.Bind{{From: c.ownGit(), To: filepath.Join(top, ".git"), Write: true},
 			{From: filepath.Join(c.repo.common, "objects"), To: filepath.Join(top, ".git", borrowed)}}}
 	for _, id := range ids {
 		l.Lower = append(l.Lower, c.repo.layers.files(id))
+		if made := c.repo.layers.caches(id); isDir(made) {
+			l.CachesBelow = made
+		}
+	}
+	if err := os.MkdirAll(l.Caches, 0o700); err != nil {
+		return failed("lay a checkout", "", err)
 	}
 	own := filepath.Join(top, filepath.FromSlash(c.repo.private()))
 	if info, err := os.Stat(own); err == nil && info.IsDir() {

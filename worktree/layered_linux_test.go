@@ -32,9 +32,12 @@ func layeredRigAt(t testing.TB, prefix string, files map[string]string) *rig {
 // reopenLayered opens the repository as a new host does.
 func (x *rig) reopenLayered() {
 	x.t.Helper()
-	home := filepath.Join(filepath.Dir(x.top), "home")
+	home, cache := filepath.Join(filepath.Dir(x.top), "home"), filepath.Join(filepath.Dir(x.top), "cache")
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		x.t.Fatal(err)
+	}
 	r := &sandbox.Runner{Grace: 50 * time.Millisecond, Env: []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"},
-		Confine: &sandbox.Confinement{Way: confine.Full, Read: []string{x.top}, Hide: []string{home}, Empty: []string{"/dev/shm"}, Dir: filepath.Join(filepath.Dir(x.top), "places")}}
+		Confine: &sandbox.Confinement{Way: confine.Full, Read: []string{x.top}, Hide: []string{home}, Empty: []string{"/dev/shm"}, Caches: []string{cache}, Dir: filepath.Join(filepath.Dir(x.top), "places")}}
 	x.t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			x.t.Error(err)
@@ -271,6 +274,58 @@ func TestSetupLayer(t *testing.T) {
 	}
 	if !strings.HasPrefix(stamps[0], "a\ng\n") || stamps[0] != stamps[1] || stamps[1] != stamps[2] {
 		t.Errorf("the setup did not run once: %q", stamps)
+	}
+}
+
+// Issue "Fifty workspaces" 5 and 9: what the setup has put into caches is there for all workspaces, what a check has built for the next check in
+// its place, and the person's caches stay as they are.
+func TestCachesOfLayers(t *testing.T) {
+	x := layeredRig(t, map[string]string{"a.txt": "a\n"})
+	ctx := t.Context()
+	cache := filepath.Join(filepath.Dir(x.top), "cache")
+	put(t, filepath.Join(cache, "old"), "old\n")
+	in := "cd '" + cache + "'; "
+	setup := []string{in + "echo module > module; echo changed > old"}
+	take := func(w Want) *Checkout {
+		t.Helper()
+		w.Commit, w.Setup = x.head(), setup
+		c, err := x.Take(ctx, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	one, two, check := take(Want{Branch: "one"}), take(Want{Branch: "two"}), take(Want{Check: true})
+	for i, c := range []*Checkout{one, two, check} {
+		if got := x.sh(c, in+"cat *"); got != "module\nchanged\n" {
+			t.Errorf("%d: %q", i, got)
+		}
+		x.sh(c, fmt.Sprintf("%srm module; echo %d > built", in, i))
+	}
+	tree, err := x.With(ctx, "HEAD", map[string][]byte{"b.txt": []byte("b\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := check.Clean(ctx, tree); err != nil {
+			t.Fatal(err)
+		}
+		if got := x.sh(check, in+"cat *"); got != "2\nchanged\n" {
+			t.Errorf("the next check: %q", got)
+		}
+		tree = "HEAD"
+	}
+	if got := x.sh(one, in+"cat *"); got != "0\nchanged\n" {
+		t.Errorf("another workspace: %q", got)
+	}
+	if got := x.sh(take(Want{Branch: "three"}), in+"cat *"); got != "module\nchanged\n" {
+		t.Errorf("a new workspace: %q", got)
+	}
+	if left, err := os.ReadDir(cache); len(left) != 1 || err != nil {
+		t.Errorf("the person's cache has %d files, %v", len(left), err)
+	}
+	if b, err := os.ReadFile(filepath.Join(cache, "old")); string(b) != "old\n" || err != nil {
+		t.Errorf("the person's cache has %q, %v", b, err)
 	}
 }
 

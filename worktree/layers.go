@@ -113,6 +113,9 @@ func (s *stack) all(yield func(path string, e entry) bool) {
 func (l *layers) dir(id string) string   { return filepath.Join(l.repo.opts.Home, layersDir, id) }
 func (l *layers) files(id string) string { return filepath.Join(l.dir(id), "files") }
 
+// caches is where a setup's layer keeps what its commands wrote to the person's caches.
+func (l *layers) caches(id string) string { return filepath.Join(l.dir(id), "caches") }
+
 // stackOf returns the layers for a tree, which are made if they are missing.
 func (l *layers) stackOf(ctx context.Context, tree string) (*stack, error) {
 	l.making.Lock()

@@ -103,7 +103,8 @@ func (c *Checkout) fillSetup(ctx context.Context, s *stack, commands []string, i
 	defer l.making.Unlock()
 	return outputs, l.make(id, func(dir string) (layer, error) {
 		files := filepath.Join(dir, "files")
-		return layer{Outputs: outputs}, errors.Join(os.Remove(files), os.Rename(c.upperDir(), files))
+		return layer{Outputs: outputs}, errors.Join(os.Remove(files), os.Rename(c.upperDir(), files),
+			os.Rename(filepath.Join(c.repo.slotOf(c.name), "caches"), filepath.Join(dir, "caches")))
 	})
 }
 

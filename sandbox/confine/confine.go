@@ -47,6 +47,7 @@ type Policy struct {
 	// Caches are directories of the person that commands may fill: they read what is there, and what they write lands below Aside.
 	Caches []string
 	Aside  string // an existing directory for what is written to Caches; "" leaves them read-only
+	Below  string // one that was Aside for others, who write no more: it is seen in Caches, too; "" for none
 	Temp   string // a directory for temporary files where the shared ones cannot be emptied
 
 	Overlay *Overlay // a workspace of layers; nil for a plain directory. Only with [Full]

@@ -1,6 +1,8 @@
 package confine
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -51,6 +53,7 @@ func Enter(p Policy) (Policy, error) {
 		home = append(home, t)
 	}
 	aside, _ := unix.OpenTree(unix.AT_FDCWD, p.Aside, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC) // negative if there is none
+	beneath, _ := unix.OpenTree(unix.AT_FDCWD, p.Below, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err := readOnly("/"); err != nil {
 		return p, err
 	}
@@ -62,7 +65,7 @@ func Enter(p Policy) (Policy, error) {
 	if err != nil {
 		return p, err
 	}
-	p.Caches = p.layCaches(aside)
+	p.Caches = p.layCaches(aside, beneath)
 	for _, t := range trees {
 		if err := t.put(); err != nil {
 			return p, err
@@ -202,37 +205,55 @@ func (p Policy) hide(stays []tree) (emptied []string, err error) {
 	return emptied, nil
 }
 
-// layCaches lays a writable layer over each cache directory and returns those where that worked. aside is a mount for what is written,
-// which it closes. Older kernels, and file systems that are layers themselves, refuse.
-func (p Policy) layCaches(aside int) (laid []string) {
-	if aside < 0 || len(p.Empty) == 0 {
+// layCaches lays a writable layer over each cache directory and returns those where that worked. aside is a mount for what is written, and
+// beneath one of what others have written; it closes both. Older kernels, and file systems that are layers themselves, refuse.
+func (p Policy) layCaches(aside, beneath int) (laid []string) {
+	at, leave := p.show(aside, "aside")
+	defer leave()
+	others, leave := p.show(beneath, "beneath")
+	defer leave()
+	if at == "" {
 		return nil
 	}
-	defer unix.Close(aside)
-	at := filepath.Join(p.Empty[0], "aside") // seen by the helper only: it is gone before the first command
-	if os.Mkdir(at, 0o700) != nil {
-		return nil
-	}
-	defer os.Remove(at)
-	if unix.MoveMount(aside, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH) != nil {
-		return nil
-	}
-	defer func() { _ = unix.Unmount(at, unix.MNT_DETACH) }()
-	for i, dir := range p.Caches {
-		if layOver(dir, filepath.Join(at, strconv.Itoa(i))) == nil {
+	for _, dir := range p.Caches {
+		sum := sha256.Sum256([]byte(dir)) // the same for each workspace, whatever other caches there are
+		name := hex.EncodeToString(sum[:8])
+		lower := []string{dir}
+		if more := filepath.Join(others, name, "upper"); others != "" && isDir(more) {
+			lower = []string{more, dir}
+		}
+		upper, work := filepath.Join(at, name, "upper"), filepath.Join(at, name, "work")
+		if errors.Join(os.MkdirAll(upper, 0o700), os.MkdirAll(work, 0o700)) == nil && overlay(dir, lower, upper, work) == nil {
 			laid = append(laid, dir)
 		}
 	}
 	return laid
 }
 
-// layOver mounts an overlay over dir, which takes what is written to it into aside.
-func layOver(dir, aside string) error {
-	upper, work := filepath.Join(aside, "upper"), filepath.Join(aside, "work")
-	if err := errors.Join(os.MkdirAll(upper, 0o700), os.MkdirAll(work, 0o700)); err != nil {
-		return err
+// show mounts a tree where only the helper sees it: it is gone before the first command. at is empty if that is not possible.
+func (p Policy) show(tree int, name string) (at string, leave func()) {
+	leave = func() {}
+	if tree < 0 || len(p.Empty) == 0 {
+		return "", leave
 	}
-	return overlay(dir, []string{dir}, upper, work)
+	defer unix.Close(tree)
+	at = filepath.Join(p.Empty[0], name)
+	if os.Mkdir(at, 0o700) != nil {
+		return "", leave
+	}
+	if unix.MoveMount(tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH) != nil {
+		_ = os.Remove(at)
+		return "", leave
+	}
+	return at, func() {
+		_ = unix.Unmount(at, unix.MNT_DETACH)
+		_ = os.Remove(at)
+	}
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // overlay mounts layers at a directory.
