@@ -610,3 +610,22 @@ func TestLayeredWithoutRunner(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A change that leaves a file's size, and whose time is set back to what it was, is seen.
+func TestChangeWithOldTime(t *testing.T) {
+	x := layeredRig(t, map[string]string{"a.txt": "a\n"})
+	c := x.takeHead("task")
+	x.sh(c, "echo 1 > a.txt; touch -d '2020-01-01' a.txt; sleep 0.1")
+	var trees []string
+	for _, script := range []string{"true", "sleep 0.1; echo 2 > a.txt; touch -d '2020-01-01' a.txt; sleep 0.1", "true"} {
+		x.sh(c, script)
+		tree, err := c.scan(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		trees = append(trees, tree)
+	}
+	if trees[0] == trees[1] || trees[1] != trees[2] {
+		t.Errorf("trees %q", trees)
+	}
+}

@@ -90,9 +90,10 @@ func (u upper) print(more ...any) (print string, newest time.Time) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q %q\n", more, u.gone, u.opaque, u.nested)
 	for _, f := range u.files {
-		fmt.Fprintf(h, "%q %d %v %d %d\n", f.path, f.info.Size(), f.info.Mode(), f.info.ModTime().UnixNano(), inode(f.info))
-		if t := f.info.ModTime(); t.After(newest) {
-			newest = t
+		inode, changed := identityOf(f.info)
+		fmt.Fprintf(h, "%q %d %v %d %d\n", f.path, f.info.Size(), f.info.Mode(), changed.UnixNano(), inode)
+		if changed.After(newest) {
+			newest = changed
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), newest

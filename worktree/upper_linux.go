@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"syscall"
+	"time"
 )
 
 // isWhiteout reports whether an entry of an upper layer stands for one that was removed: a character device with the number 0.
@@ -12,12 +13,12 @@ func isWhiteout(info fs.FileInfo) bool {
 	return ok && info.Mode()&fs.ModeCharDevice != 0 && st.Rdev == 0
 }
 
-// inode returns the number of a file.
-func inode(info fs.FileInfo) uint64 {
+// identityOf returns the number of a file and the time of its last change of any kind, which programs cannot set.
+func identityOf(info fs.FileInfo) (inode uint64, changed time.Time) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return st.Ino
+		return st.Ino, time.Unix(st.Ctim.Unix())
 	}
-	return 0
+	return 0, info.ModTime()
 }
 
 // isNotDirectory reports whether a path goes through something that is no directory.

@@ -5,6 +5,7 @@ package worktree
 import (
 	"errors"
 	"io/fs"
+	"time"
 )
 
 // Layers are mounted on Linux only.
@@ -14,6 +15,6 @@ func whiteout(string) error { return errors.ErrUnsupported }
 
 func isOpaque(string) bool { return false }
 
-func inode(fs.FileInfo) uint64 { return 0 }
+func identityOf(info fs.FileInfo) (inode uint64, changed time.Time) { return 0, info.ModTime() }
 
 func isNotDirectory(error) bool { return false }
