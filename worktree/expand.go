@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -16,7 +17,7 @@ func (c *Checkout) Expand(ctx context.Context) error {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := errors.Join(c.catchUp(ctx), c.unmount(), c.keepOwn(ctx)); err != nil {
+	if err := errors.Join(c.unmount(), c.keepOwn(ctx)); err != nil {
 		return err
 	}
 	was := c.rec
@@ -63,8 +64,17 @@ func (c *Checkout) expand(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.git(ctx, "read-tree", "--reset", tree); err != nil {
+	if _, err := c.git(ctx, "read-tree", "--reset", cmp.Or(c.rec.Behind, tree)); err != nil {
 		return err
+	}
+	if c.rec.Behind != "" { // what was changed meanwhile stays, or git says what is in the way
+		if _, err := c.git(ctx, "update-index", "-q", "--refresh"); err != nil && exitCode(err) != 1 { // 1: there are changes
+			return err
+		}
+		if _, err := c.git(ctx, "read-tree", "-u", "-m", c.rec.Behind, tree); err != nil {
+			return err
+		}
+		c.rec.Behind = ""
 	}
 	c.rec.Tree = tree
 	if hasSetup {

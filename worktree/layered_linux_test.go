@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -627,5 +628,50 @@ func TestChangeWithOldTime(t *testing.T) {
 	}
 	if trees[0] == trees[1] || trees[1] != trees[2] {
 		t.Errorf("trees %q", trees)
+	}
+}
+
+// A workspace whose files are behind becomes one with all files, also where nothing can be mounted.
+func TestExpandBehind(t *testing.T) {
+	for name, changed := range map[string]string{"nothing": "true", "another file": "echo B > b.txt", "a new file": "echo n > mine.txt"} {
+		t.Run(name, func(t *testing.T) {
+			x := layeredRig(t, map[string]string{"a.txt": "a\n", "b.txt": "b\n", "gone.txt": "g\n"})
+			ctx := t.Context()
+			c := x.takeHead("task")
+			dir, _, err := c.Files(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tree := x.commitOf(x.head(), map[string][]byte{"a.txt": []byte("A\n"), "new.txt": []byte("new\n")}, "gone.txt")
+			tip, err := x.CommitTree(ctx, tree, x.head(), "others")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Move(ctx, tip); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := exec.Command("sh", "-c", "cd '"+dir+"' && "+changed).CombinedOutput(); err != nil { // a process of an earlier command
+				t.Fatalf("%s, %v", out, err)
+			}
+			at := c.Where()
+			x.reopenLayered()
+			x.Repo = x.openWith(Options{})
+			if c, err = x.Reopen(ctx, at); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Expand(ctx); err != nil {
+				t.Fatal(err)
+			}
+			at = c.Where()
+			out, err := exec.Command("sh", "-c", "cd '"+at.Dir+"' && cat a.txt b.txt new.txt; ls gone.txt mine.txt 2>/dev/null; true").CombinedOutput()
+			want := map[string]string{"nothing": "A\nb\nnew\n", "another file": "A\nB\nnew\n", "a new file": "A\nb\nnew\nmine.txt\n"}[name]
+			if string(out) != want || err != nil {
+				t.Errorf("%q, not %q, %v", out, want, err)
+			}
+			files, err := c.Uncommitted(ctx)
+			if (len(files) > 0) != (changed != "true") || err != nil {
+				t.Errorf("uncommitted: %q, %v", files, err)
+			}
+		})
 	}
 }
