@@ -199,7 +199,8 @@ func (r *Repo) editDirectory(ctx context.Context, tree string, changes map[strin
 func storable(path string) bool {
 	for part := range strings.SplitSeq(path, "/") {
 		part = strings.Map(func(r rune) rune {
-			if unicode.Is(unicode.Cf, r) { // some file systems ignore them
+			switch { // macOS ignores these
+			case r >= 0x200c && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x206a && r <= 0x206f, r == 0xfeff:
 				return -1
 			}
 			return unicode.ToLower(r)
