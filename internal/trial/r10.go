@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,13 +138,16 @@ func (w *r10Watch) look() {
 	w.looked.Store(int64(w.done))
 }
 
+// hostGit matches a git of the host that waits for its next question: see package gitobj.
+var hostGit = regexp.MustCompile(`/git (cat-file --batch-command|mktree .*--batch|(hash-object|update-ref|diff-tree) .*--stdin)`)
+
 // behind fails the trial if anything but the host works in the project. Killed processes may take a moment to disappear.
 func (w *r10Watch) behind(name string) {
 	var others []string
 	soon(w.t.ctx, r10Late, func() bool {
 		others = slices.DeleteFunc(w.p.left(), func(line string) bool {
 			pid, _, _ := strings.Cut(line, " ")
-			return pid == strconv.Itoa(w.c.cmd.Process.Pid) || w.c.Ended()
+			return pid == strconv.Itoa(w.c.cmd.Process.Pid) || w.c.Ended() || hostGit.MatchString(line)
 		})
 		return len(others) == 0
 	})
