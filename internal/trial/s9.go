@@ -8,6 +8,7 @@ import (
 
 	"centurion"
 	"centurion/provider/scripted"
+	"centurion/worktree"
 )
 
 // s9Calls are what agents have no right to, by role. @ is the id of another worker's task, ! the directory of its checkout.
@@ -34,14 +35,18 @@ var s9Calls = map[string][]scripted.Call{
 
 // s9 lets agents of each role use what is not theirs: tools of the Commander, others' tasks and checkouts, the person's branch and the plan.
 func s9(ctx context.Context, t *T) {
-	t.outside(func() { s9Run(t) })
+	t.outside(func() {
+		for _, kind := range workspaces {
+			s9Run(t, kind)
+		}
+	})
 }
 
-func s9Run(t *T) {
+func s9Run(t *T, workspaces string) {
 	p := t.Project(map[string]string{"main.txt": "text\n", personRules: `{"permission": {"bash": "allow"}}`})
-	p.gitInit()
+	p.gitInitWith(workspaces, "")
 	head := p.git("rev-parse", "main")
-	refused, tried := s9Serve(p)
+	refused, tried := s9Serve(p, workspaces == worktree.WorkspacesOverlay)
 	c := p.Start("run", "--format", "json", "--model", "custom/m", "--ask", "deny", "--sandbox", "require", "--isolation", "worktree", "Work on it.")
 	if c.Wait(t, waitLimit) == 2 {
 		t.NotPossible("not enforced here: %s", lastLines(c.Stderr(), 2))
@@ -65,7 +70,7 @@ func s9Run(t *T) {
 	if plan := readAll(filepath.Join(p.Dir, ".opencode/todo.md")); strings.Contains(plan, "[x] T1") || strings.Contains(plan, "verify: `true`") {
 		t.Failf("the plan was forged: %s", plan)
 	}
-	t.Figure("calls", tried())
+	t.Figure(workspaces+": calls", tried())
 	t.Figure("refused or without effect", refused())
 	if completed > 0 {
 		t.Failf("the mission was ended by an agent that may not")
@@ -79,8 +84,9 @@ func s9Run(t *T) {
 	}
 }
 
-// s9Serve serves a model whose Commander delegates to each role and whose agents make the calls of their role.
-func s9Serve(p *project) (refused, tried func() int) {
+// s9Serve serves a model whose Commander delegates to each role and whose agents make the calls of their role. In overlays, what commands do to
+// branches and below the project's path has no effect on the person's: it is looked for there.
+func s9Serve(p *project, overlay bool) (refused, tried func() int) {
 	var mu sync.Mutex
 	results := map[string][]past{}
 	p.Serve(scripted.Config{Pace: -1, Chunk: -1, Func: func(r scripted.Request) scripted.Answer {
@@ -127,7 +133,11 @@ func s9Serve(p *project) (refused, tried func() int) {
 		}
 		return n
 	}
-	return func() int { return count(s9Refused) }, func() int { return count(func(past) bool { return true }) }
+	refusedOrNot := func(call past) bool {
+		own := strings.Contains(call.args, `"git `) || strings.Contains(call.args, "planted.txt")
+		return s9Refused(call) || overlay && call.name == "bash" && own
+	}
+	return func() int { return count(refusedOrNot) }, func() int { return count(func(past) bool { return true }) }
 }
 
 // s9Refused reports whether a call was refused or had nothing to act upon.
