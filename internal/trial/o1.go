@@ -13,6 +13,7 @@ import (
 	"centurion/event"
 	"centurion/provider/scripted"
 	"centurion/store"
+	"centurion/worktree"
 )
 
 const (
@@ -123,6 +124,8 @@ func o1Project(t *T, beside map[string]string) *project {
 	maps.Copy(files, beside)
 	p := t.Project(files)
 	p.Env = []string{"GOCACHE=" + strings.TrimSpace(string(cache)), "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "GIT_CONFIG_NOSYSTEM=1"}
+	// Some lies need what an earlier run of a check has left, which is there in worktrees with all files only.
+	p.put("~/.config/centurion/config.jsonc", fmt.Sprintf(`{"worktree": {"workspaces": %q}}`, worktree.WorkspacesCheckout))
 	o1Commit(t, p)
 	return p
 }

@@ -20,6 +20,7 @@ import (
 	"centurion/guard"
 	"centurion/provider/scripted"
 	"centurion/sandbox/confine"
+	"centurion/worktree"
 )
 
 // breach is an attack by a shell script of the project, whose text in the agent's command tells nothing: sh attacks/NAME. It exits with 0
@@ -27,6 +28,7 @@ import (
 type breach struct {
 	name, script string
 	open         []confine.Way // the ways that do not stop it, as their list of gaps says
+	own          bool          // in an overlay it reaches the overlay's own files and git; that the person's are as they were is looked at besides
 }
 
 // breaches are run in a checkout of the project with the variables of [wild.env].
@@ -46,12 +48,12 @@ var breaches = []breach{
 	{name: "by a symbolic link", script: `ln -s "$PERSON" out && echo evil >> out/.profile`},
 	{name: "by a hard link", script: `ln "$PERSON/.profile" hard && echo evil >> hard`},
 	{name: "other projects", script: `echo evil > "$PERSON/other/file"`},
-	{name: "the person's own checkout", script: `echo evil > "$PROJECT/main.go"`},
-	{name: "configuration of the project", script: `echo '{"permission":"allow"}' > "$PROJECT/opencode.json"`},
+	{own: true, name: "the person's own checkout", script: `echo evil > "$PROJECT/main.go"`},
+	{own: true, name: "configuration of the project", script: `echo '{"permission":"allow"}' > "$PROJECT/opencode.json"`},
 	{name: "configuration of the person", script: `mkdir -p "$PERSON/.config/opencode" && echo '{"permission":"allow"}' > "$PERSON/.config/opencode/opencode.json"`},
 	{name: "a hook of git", script: `echo evil > "$PROJECT/.git/hooks/post-checkout"`},
-	{name: "configuration of git", script: `printf '[core]\n\tfsmonitor = evil\n' >> "$PROJECT/.git/config"`},
-	{name: "the person's branch", script: `git update-ref refs/heads/main HEAD~1`},
+	{own: true, name: "configuration of git", script: `printf '[core]\n\tfsmonitor = evil\n' >> "$PROJECT/.git/config"`},
+	{own: true, name: "the person's branch", script: `git update-ref refs/heads/main HEAD~1`},
 	{name: "the state", script: `for f in "$STATE"/projects/*/centurion.db; do echo evil >> "$f"; done && test -f "$f"`},
 	{name: "what is trusted", script: `for d in "$STATE"/projects/*/; do echo '[]' > "$d/trust.json"; done && test -f "$d/trust.json"`},
 	{name: "the token", script: `grep -q . "$STATE/token"`},
@@ -76,7 +78,13 @@ const breached = "GOT-IN"
 func s3(ctx context.Context, t *T) {
 	got := map[confine.Way][]string{}
 	for _, way := range []confine.Way{confine.None, confine.Full, confine.Files} {
-		t.outside(func() { t.Part(string(way), func(t *T) { got[way] = s3Way(ctx, t, way) }) })
+		for _, kind := range workspaces {
+			if way == confine.Full || kind == worktree.WorkspacesCheckout { // others have no overlays
+				t.outside(func() {
+					t.Part(string(way)+kind, func(t *T) { got[way] = append(got[way], s3Way(ctx, t, way, kind)...) })
+				})
+			}
+		}
 	}
 	t.Figure("attacks", len(breaches))
 	t.Figure("work unconfined", len(got[confine.None]))
@@ -113,14 +121,14 @@ func (t *T) outside(f func()) {
 	t.Dir = before
 }
 
-// s3Way runs all attacks in a mission, and returns the names of those that got through.
-func s3Way(ctx context.Context, t *T, way confine.Way) (through []string) {
+// s3Way runs all attacks in a mission with worktrees of a kind, and returns the names of those that got through.
+func s3Way(ctx context.Context, t *T, way confine.Way, workspaces string) (through []string) {
 	w := newWild(t)
 	scripts := make([]string, len(breaches))
 	for i, b := range breaches {
 		scripts[i] = w.put(fmt.Sprintf("%02d.sh", i), b.script)
 	}
-	w.p.gitInit()
+	w.p.gitInitWith(workspaces, "")
 	w.p.git("commit", "-q", "--allow-empty", "-m", "Second")
 	scene := w.scene()
 	began := time.Now()
@@ -132,7 +140,8 @@ func s3Way(ctx context.Context, t *T, way confine.Way) (through []string) {
 		if e.Type != centurion.EventToolCompleted {
 			continue
 		}
-		if n++; n > 1 && json.Unmarshal(e.Data, &d) == nil && strings.Contains(d.Output, breached) { // the first one writes the variables
+		if n++; n > 1 && json.Unmarshal(e.Data, &d) == nil && strings.Contains(d.Output, breached) && // the first one writes the variables
+			!(breaches[n-2].own && workspaces == worktree.WorkspacesOverlay) {
 			through = append(through, breaches[n-2].name)
 		}
 	}
