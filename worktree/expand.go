@@ -17,7 +17,7 @@ func (c *Checkout) Expand(ctx context.Context) error {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := errors.Join(c.unmount(), c.keepOwn(ctx)); err != nil {
+	if err := errors.Join(c.Still(), c.keepOwn(ctx)); err != nil {
 		return err
 	}
 	was := c.rec

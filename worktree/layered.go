@@ -460,7 +460,7 @@ func (c *Checkout) relay(ctx context.Context, to string) error {
 			return nil
 		}
 	}
-	if err := c.unmount(); err != nil {
+	if err := c.Still(); err != nil {
 		return err
 	}
 	c.rec.Ground, c.rec.Tree = tree, tree
@@ -475,16 +475,8 @@ func (c *Checkout) relay(ctx context.Context, to string) error {
 	return c.include(ctx)
 }
 
-// unmount ends everything that runs in the checkout. Its upper layer stays.
-func (c *Checkout) unmount() error {
-	if r, ok := c.repo.opts.Runner.(centurion.Releaser); ok {
-		return r.Release(c.dir)
-	}
-	return nil
-}
-
 // discard removes a checkout that was never used.
 func (c *Checkout) discard(ctx context.Context, branch, commit string) error {
 	_, err := c.repo.drop(ctx, branch, "", commit)
-	return errors.Join(err, c.unmount(), c.forget(ctx))
+	return errors.Join(err, c.Still(), c.forget(ctx))
 }

@@ -6,7 +6,7 @@ import (
 	"centurion"
 )
 
-// Still ends what commands have left running in the checkout, which can still be used.
+// Still ends what commands have left running in the checkout, which can still be used: one of layers is mounted again then.
 func (c *Checkout) Still() error {
 	if r, ok := c.repo.opts.Runner.(centurion.Releaser); ok {
 		return r.Release(c.dir)

@@ -1,7 +1,6 @@
 package worktree
 
 import (
-	"centurion/worktree/gitobj"
 	"context"
 	"os"
 	"os/exec"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"centurion"
+	"centurion/worktree/gitobj"
 )
 
 // Repo is the repository of a project. Its methods are safe for concurrent use.

@@ -164,7 +164,7 @@ func (c *Checkout) lookInto(ctx context.Context, s *stack, u *upper, rules []str
 }
 
 // ignores asks git which of these directories and other files it ignores. gone are the files with rules that were removed. With the rules of
-// the stack it asks once for each.
+// the stack it asks once for each, so that a change of the person's own rules (core.excludesFile) counts for what was not asked about yet.
 func (c *Checkout) ignores(ctx context.Context, s *stack, gone, dirs, files []string) (func(path string) bool, error) {
 	found := map[string]bool{}
 	var ask []string

@@ -77,7 +77,7 @@ func (c *Checkout) fillSetup(ctx context.Context, s *stack, commands []string, i
 			return nil, err
 		}
 	}
-	if err := c.unmount(); err != nil {
+	if err := c.Still(); err != nil {
 		return nil, err
 	}
 	if outputs, err = c.outputs(ctx, s); err != nil {
