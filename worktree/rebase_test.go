@@ -326,3 +326,29 @@ func TestReadAndWith(t *testing.T) {
 		}
 	}
 }
+
+// The author and the message of a commit in another encoding are read as git reads them, and those in UTF-8 as git would.
+func TestRebaseKeepsEncodings(t *testing.T) {
+	text := map[string]string{"UTF-8": "Größe\n\nÜber: alles <x> y", "ISO-8859-1": "Gr\xf6\xdfe\n\n\xdcber: alles <x> y"}
+	for encoding := range text {
+		x := newRig(t, map[string]string{"a": "a\n"})
+		base := x.person("rev-parse", "HEAD")
+		tree, err := x.With(t.Context(), base, map[string][]byte{"b": []byte("b\n")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		commit := x.person("-c", "i18n.commitEncoding="+encoding, "commit-tree", "-p", base, "-m", text[encoding], tree)
+		onto, err := x.CommitTree(t.Context(), base, base, "other")
+		if err != nil {
+			t.Fatal(err)
+		}
+		laid, err := x.Rebase(t.Context(), commit, onto)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const format = "--format=%an <%ae> %ad%n%B"
+		if got, want := x.person("log", "-1", format, laid.Commit), x.person("log", "-1", format, commit); got != want {
+			t.Errorf("%s: %q, not %q", encoding, got, want)
+		}
+	}
+}
