@@ -419,11 +419,18 @@ func (c *Checkout) Uncommitted(ctx context.Context) ([]string, error) {
 		}
 		return c.between(ctx, c.rec.Last, tree, false)
 	}
-	out, err := c.git(ctx, "ls-files", "-m", "-d", "-o", "--exclude-standard", "--deduplicate", "--full-name", "-z", "--", ":(top,glob)**", exclude(c.repo.private()))
+	// Not ls-files: that does not list a file which has become a directory.
+	out, err := c.git(ctx, "status", "--porcelain", "-z", "-uall", "--no-renames", "--ignore-submodules=dirty", "--", ":(top,glob)**", exclude(c.repo.private()))
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(fields(out), func(p string) bool {
+	var files []string
+	for _, f := range fields(out) {
+		if len(f) > 3 && f[1] != ' ' { // the second letter is of the files, the first of the agent's own commits
+			files = append(files, f[3:])
+		}
+	}
+	return slices.DeleteFunc(files, func(p string) bool {
 		return strings.HasSuffix(p, "/") || slices.ContainsFunc(c.rec.Outputs, func(o string) bool { return p == o || strings.HasPrefix(p, o+"/") })
 	}), nil
 }

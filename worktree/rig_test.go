@@ -16,6 +16,12 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == sandbox.HelperCommand {
 		os.Exit(sandbox.Helper())
 	}
+	if want := os.Getenv(deskVariable); want != "" {
+		if err := serveDesk(want); err != nil {
+			panic(err)
+		}
+		return
+	}
 	home, err := os.MkdirTemp("", "worktree-home")
 	if err != nil {
 		panic(err)

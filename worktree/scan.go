@@ -266,6 +266,11 @@ func (c *Checkout) goneFrom(ctx context.Context, s *stack, u upper) ([]string, e
 	for _, p := range slices.Concat(u.gone, u.opaque) {
 		away[p] = true
 	}
+	for _, p := range u.left { // a directory in the place of a file, which may hold nothing that counts
+		if s.at(p) != (entry{}) {
+			away[p] = true
+		}
+	}
 	blocks := len(away) > 0
 	for p := range there {
 		blocks = blocks || s.dirs()[p] // a file or link in the place of a directory
@@ -287,32 +292,42 @@ func (c *Checkout) goneFrom(ctx context.Context, s *stack, u upper) ([]string, e
 	if s.tree == c.rec.Ground {
 		return gone, nil
 	}
-	// A file that came after the ground was laid is in the upper layer, and gone when it is not.
+	came, err := c.cameSince(ctx, s)
+	for _, p := range came {
+		if !there[p] && !slices.Contains(gone, p) {
+			if _, err := os.Lstat(filepath.Join(c.upperDir(), filepath.FromSlash(p))); errors.Is(err, fs.ErrNotExist) {
+				gone = append(gone, p)
+			}
+		}
+	}
+	return gone, err
+}
+
+// cameSince lists the files of a stack's tree that came after the ground was laid: each is in the upper layer, and gone when it is not.
+func (c *Checkout) cameSince(ctx context.Context, s *stack) (came []string, err error) {
 	ground, err := c.repo.layers.stackOf(ctx, c.rec.Ground)
 	if err != nil {
 		return nil, err
 	}
-	came := func(p string) {
-		if s.at(p) == (entry{}) || ground.at(p) != (entry{}) || there[p] || under(p, c.repo.private()) || slices.Contains(gone, p) {
-			return
+	add := func(p string, e entry) bool {
+		if e != (entry{}) && ground.at(p) == (entry{}) && !under(p, c.repo.private()) {
+			came = append(came, p)
 		}
-		if _, err := os.Lstat(filepath.Join(c.upperDir(), filepath.FromSlash(p))); errors.Is(err, fs.ErrNotExist) {
-			gone = append(gone, p)
+		return true
+	}
+	if s.lower[len(s.lower)-1] != ground.lower[len(ground.lower)-1] {
+		s.all(add)
+		return came, nil
+	}
+	for p := range s.diff { // one base: only what differs from it can have come
+		add(p, s.at(p))
+	}
+	for p := range ground.diff {
+		if _, twice := s.diff[p]; !twice {
+			add(p, s.at(p))
 		}
 	}
-	if s.lower[len(s.lower)-1] == ground.lower[len(ground.lower)-1] { // one base: only what differs from it can have come
-		for p := range s.diff {
-			came(p)
-		}
-		for p := range ground.diff {
-			came(p)
-		}
-		return gone, nil
-	}
-	for p := range s.all {
-		came(p)
-	}
-	return gone, nil
+	return came, nil
 }
 
 // upperTree stores the files of an upper layer, and returns the tree that they make of a stack's. Git stores them, because its filters and
