@@ -83,18 +83,25 @@ func startKeeper(how *Confinement, p confine.Policy, env []string) (*keeper, err
 	}
 	k := &keeper{conn: conn.(hostConn), way: how.Way, started: map[string]*kept{}}
 	var said strings.Builder
-	k.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: []string{os.Args[0], HelperCommand}, Env: append(env, "GOMAXPROCS=2", "GOGC=400"), Dir: "/",
-		ExtraFiles: []*os.File{theirs}, Stderr: &said, SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
+	attrs, start := []*syscall.SysProcAttr{{Setpgid: true}}, (*exec.Cmd).Start
 	if how.Way == confine.Full {
-		k.cmd.SysProcAttr = confine.HelperAttr()
-		how.starting.Lock()
-		err = startUnshielded(k.cmd)
-		how.starting.Unlock()
-	} else {
-		err = k.cmd.Start()
+		attrs, start = confine.HelperAttrs(), func(cmd *exec.Cmd) error {
+			how.starting.Lock()
+			defer how.starting.Unlock()
+			return startUnshielded(cmd)
+		}
+	}
+	var errs []error
+	for _, attr := range attrs {
+		k.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: []string{os.Args[0], HelperCommand}, Env: append(env, "GOMAXPROCS=2", "GOGC=400"), Dir: "/",
+			ExtraFiles: []*os.File{theirs}, Stderr: &said, SysProcAttr: attr}
+		if err = start(k.cmd); err == nil {
+			break
+		}
+		errs = append(errs, err)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start helper: %w", err), conn.Close())
+		return nil, errors.Join(fmt.Errorf("start helper: %w", errors.Join(errs...)), conn.Close())
 	}
 	_ = theirs.Close() // so that the end of the helper is seen
 	if err := k.greet(p, how.Limits); err != nil {

@@ -15,17 +15,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HelperAttr returns how a helper process is started: in namespaces of its own, with the same user and the capabilities that [Enter]
-// and [Policy.Launch] need there. They count in its own user namespace only.
-func HelperAttr() *syscall.SysProcAttr {
+// HelperAttrs returns how a helper process may be started, the best way first: in namespaces of its own, with the same user and the
+// capabilities that [Enter] and [Policy.Launch] need there, which count in its own user namespace only. Root needs no such namespace: a
+// container may forbid them and still have all capabilities. Without one only Landlock keeps a command of root from devices.
+func HelperAttrs() []*syscall.SysProcAttr {
+	const own = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 	uid, gid := os.Getuid(), os.Getgid()
-	return &syscall.SysProcAttr{
-		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
+	all := []*syscall.SysProcAttr{{
+		Cloneflags:  unix.CLONE_NEWUSER | own,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
 		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER,
 			unix.CAP_CHOWN, unix.CAP_FSETID, unix.CAP_MKNOD},
+	}}
+	if uid == 0 && Landlock() > 0 {
+		all = append(all, &syscall.SysProcAttr{Cloneflags: own})
 	}
+	return all
 }
 
 // Enter furnishes the namespaces of this process, a helper: everything can only be read, hidden paths are empty, and what the policy
@@ -61,6 +67,13 @@ func Enter(p Policy) (Policy, error) {
 		return p, fmt.Errorf("mount /proc: %w", err)
 	}
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("800"), 0o644) // commands before everything else; without it nothing is unsafe
+	if os.Getuid() == 0 {
+		for _, switches := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/scsi", "/proc/acpi"} {
+			if err := protect(switches); err != nil { // they are root's own files, whatever its capabilities
+				return p, err
+			}
+		}
+	}
 	emptied, err := p.hide(home)
 	if err != nil {
 		return p, err
