@@ -35,6 +35,9 @@ const (
 	EventTaskFenced    EventType = "task.fenced"    // a write of a superseded attempt was refused
 	EventTaskStalled   EventType = "task.stalled"   // it was silent: its turn is aborted and retried
 
+	EventSessionOpened  EventType = "session.opened"  // it exists, and has no mission before its first message
+	EventSessionRenamed EventType = "session.renamed" // a person has changed its title, or what it will begin with, or has archived it
+	EventSessionRemoved EventType = "session.removed" // a person has removed it from lists: it can be read by its id
 	EventSessionCreated EventType = "session.created"
 	EventSessionIdle    EventType = "session.idle"
 	EventSessionError   EventType = "session.error"

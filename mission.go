@@ -95,6 +95,11 @@ type Mission struct {
 	Started   Time           `json:"started"`
 	Updated   Time           `json:"updated"`
 
+	// What a person has made of the root session: its title, if not that of the goal, and when it was archived and removed from lists.
+	Title    string `json:"title,omitempty"`
+	Archived Time   `json:"archived,omitzero"`
+	Removed  Time   `json:"removed,omitzero"`
+
 	Confinement *Confinement `json:"confinement,omitempty"` // of its commands in its newest run; nil in records of older versions
 
 	Isolation string    `json:"isolation,omitempty"` // worktree or shared; empty before its first run
@@ -259,6 +264,8 @@ type MissionOptions struct {
 	RequireProof bool `json:"require_proof,omitempty"`
 
 	Profile string `json:"profile,omitempty"` // mission or assistant; "" is mission
+	// Session is the id of an opened session that the mission begins, "" for a new one.
+	Session string `json:"session,omitempty"`
 	// Files are attached to the goal. They are stored in the first message, not here.
 	Files []File `json:"files,omitempty"`
 	// Attached is the labelled text of files attached to the goal. It is stored as a separate part of the first message, not here.

@@ -78,6 +78,10 @@ type SessionMeta struct {
 	Rewound *Rewound `json:"rewound,omitempty"`
 	// Marks are the ids of named messages, by name.
 	Marks map[string]string `json:"marks,omitempty"`
+	// Profile is that of the mission which an opened session will begin; "" is mission.
+	Profile string `json:"profile,omitempty"`
+	// Removed is when a person removed a root session from lists; zero otherwise.
+	Removed Time `json:"removed,omitzero"`
 	// ForkedFrom is the original of a copied conversation; nil for others.
 	ForkedFrom *ForkedFrom `json:"forked_from,omitempty"`
 }

@@ -181,6 +181,8 @@ type DeltaData struct {
 type ToolData struct {
 	Tool       string          `json:"tool"`
 	Call       string          `json:"call"`
+	Message    string          `json:"message,omitempty"` // the one with the call
+	Part       string          `json:"part,omitempty"`    // the call in it; both are missing in journals of earlier versions
 	Title      string          `json:"title,omitempty"`
 	Input      json.RawMessage `json:"input,omitempty"`
 	Error      string          `json:"error,omitempty"`

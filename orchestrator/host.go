@@ -27,6 +27,7 @@ import (
 	"centurion/orchestrator/pulse"
 	"centurion/orchestrator/retention"
 	"centurion/orchestrator/revert"
+	"centurion/orchestrator/roots"
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/space"
 	"centurion/orchestrator/start"
@@ -43,6 +44,7 @@ type Host struct {
 	Space    *space.Waits       // missions that wait on a full disk
 	Mail     *mail.Desk         // messages to their agents, and the answers
 	Control  *control.Desk      // states of sessions, ends and limits of missions
+	Roots    *roots.Desk        // conversations that a person begins
 	cfg      Config
 	slots    *slots.Shared // the right to run, shared by all missions
 	files    tools.Writers // lets one session at a time replace a file
@@ -86,6 +88,11 @@ func New(cfg Config) *Host {
 		}}
 	h.starter = &start.Starter{Store: cfg.Store, Workspace: cfg.Workspace, Project: h.Project, Plans: h.desk, Briefs: h.briefs, Models: h.cfg.models(),
 		Cast: h.cfg.cast, Version: cfg.Version, Confined: cfg.Confinement, Entering: &h.starting}
+	h.Roots = &roots.Desk{Store: cfg.Store, Directory: cfg.Workspace.Dir(), Version: cfg.Version, Cast: cfg.cast, Cancel: h.Control.Cancel,
+		Model: func(ref string) (centurion.ModelRef, error) {
+			m, err := cfg.models().Model(ref)
+			return m.Ref, err
+		}}
 	return h
 }
 

@@ -28,6 +28,7 @@ import (
 type API interface {
 	Live
 	Person
+	Roots
 	Missions(ctx context.Context) ([]Mission, error) // newest first
 	Mission(ctx context.Context, id string) (Mission, error)
 	Tasks(ctx context.Context, mission string) ([]Task, error) // "" means the latest mission; oldest first
@@ -108,6 +109,9 @@ type Mission struct {
 	Summary  string             `json:"summary,omitempty"`
 	Started  centurion.Time     `json:"started"`
 	Updated  centurion.Time     `json:"updated"`
+	Title    string             `json:"title,omitempty"`   // of its root session, if a person has given one
+	Archived centurion.Time     `json:"archived,omitzero"` // when a person archived its root session, or
+	Removed  centurion.Time     `json:"removed,omitzero"`  // removed it from lists
 
 	ToolCalls int                `json:"tool_calls"`
 	Reserved  centurion.Reserved `json:"reserved,omitzero"` // the reservations as of the newest answer

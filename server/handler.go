@@ -13,6 +13,7 @@ import (
 	"centurion"
 	"centurion/orchestrator/mail"
 	"centurion/orchestrator/retention"
+	"centurion/orchestrator/roots"
 	"centurion/sandbox"
 	"centurion/takeover"
 )
@@ -54,6 +55,7 @@ func (h handler) gets() map[string]func(ctx context.Context, r *http.Request) (a
 		"/sessions/{id}":          func(ctx context.Context, r request) (any, error) { return h.api.Session(ctx, r.PathValue("id")) },
 		"/sessions/{id}/messages": func(ctx context.Context, r request) (any, error) { return h.api.Messages(ctx, r.PathValue("id")) },
 		"/sessions/{id}/tree":     func(ctx context.Context, r request) (any, error) { return h.api.Tree(ctx, r.PathValue("id")) },
+		"/roots":                  func(ctx context.Context, r request) (any, error) { return h.api.Roots(ctx, rootsQuery(r)) },
 		"/receipts":               func(ctx context.Context, r request) (any, error) { return h.api.Receipts(ctx, r.FormValue("mission")) },
 		"/asks":                   func(ctx context.Context, _ request) (any, error) { return h.api.Asks(ctx) },
 		"/seq":                    func(ctx context.Context, _ request) (any, error) { return h.api.LastSeq(ctx) },
@@ -98,6 +100,15 @@ func (h handler) posts() map[string]http.HandlerFunc {
 		"/sessions/{id}/fork": post(func(ctx context.Context, r request, b forkBody) (any, error) {
 			return h.api.Fork(ctx, r.PathValue("id"), b.At)
 		}),
+		"/roots": post(func(ctx context.Context, _ request, o roots.Opening) (any, error) {
+			return h.api.Open(ctx, o)
+		}),
+		"/roots/{id}": post(func(ctx context.Context, r request, c roots.Change) (any, error) {
+			return h.api.Change(ctx, r.PathValue("id"), c)
+		}),
+		"/roots/{id}/remove": func(w http.ResponseWriter, r request) {
+			reply(w, struct{}{}, h.api.Remove(r.Context(), r.PathValue("id")))
+		},
 		"/merge": post(func(ctx context.Context, _ request, b mergeBody) (any, error) {
 			return h.api.Merge(ctx, b.ID, b.MergeRequest)
 		}),

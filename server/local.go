@@ -12,6 +12,7 @@ import (
 	"centurion/event"
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/retention"
+	"centurion/orchestrator/roots"
 	"centurion/store"
 )
 
@@ -113,7 +114,12 @@ func (l *Local) Session(ctx context.Context, id string) (centurion.Session, erro
 	if err != nil {
 		return centurion.Session{}, err
 	}
-	return l.Store.Session(ctx, full)
+	rec, err := l.Store.Session(ctx, full)
+	if err != nil || rec.ParentID != "" || rec.Metadata.Mission == "" {
+		return rec, err
+	}
+	m, err := l.Store.Mission(ctx, rec.Metadata.Mission)
+	return roots.Shown(rec, m), err
 }
 
 // Messages lists the messages of a session.

@@ -21,6 +21,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/orchestrator"
+	"centurion/orchestrator/roots"
 	"centurion/server"
 	"centurion/store"
 	"centurion/takeover"
@@ -145,6 +146,10 @@ func TestRoutes(t *testing.T) {
 		"task, prefix":    func(a server.API) (any, error) { return a.Task(ctx, taskShort) },
 		"sessions":        func(a server.API) (any, error) { return a.Sessions(ctx, id) },
 		"session":         func(a server.API) (any, error) { return a.Session(ctx, p.session.ID) },
+		"roots": func(a server.API) (any, error) {
+			return a.Roots(ctx, roots.Query{Search: "T", Limit: 3, Before: 1 << 60})
+		},
+		"no roots":        func(a server.API) (any, error) { return a.Roots(ctx, roots.Query{Since: 1 << 60}) },
 		"messages":        func(a server.API) (any, error) { return a.Messages(ctx, p.session.ID) },
 		"receipts":        func(a server.API) (any, error) { return a.Receipts(ctx, id) },
 		"seq":             func(a server.API) (any, error) { return a.LastSeq(ctx) },

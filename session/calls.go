@@ -259,12 +259,12 @@ func (s *Session) tellCall(tx *store.Tx, p centurion.Part) error {
 		return s.tellResult(tx, p)
 	}
 	_, err := tx.Append(fact(&s.rec, centurion.EventToolStarted, event.ToolData{
-		Tool: p.Tool, Call: p.CallID, Input: inputBrief(p.State.Input)}))
+		Tool: p.Tool, Call: p.CallID, Message: p.MessageID, Part: p.ID, Input: inputBrief(p.State.Input)}))
 	return err
 }
 
 func (s *Session) tellResult(tx *store.Tx, p centurion.Part) error {
-	d := event.ToolData{Tool: p.Tool, Call: p.CallID, Title: p.State.Title, Error: centurion.Clip(p.State.Error, 2000), Output: centurion.Clip(p.State.Output, 2000)}
+	d := event.ToolData{Tool: p.Tool, Call: p.CallID, Message: p.MessageID, Part: p.ID, Title: p.State.Title, Error: centurion.Clip(p.State.Error, 2000), Output: centurion.Clip(p.State.Output, 2000)}
 	_, err := tx.Append(fact(&s.rec, centurion.EventToolCompleted, d))
 	return err
 }

@@ -129,6 +129,20 @@ func (tx *Tx) PutSession(v *centurion.Session) error {
 	return tx.put(sessionTable, v.ID, v, v.Metadata.Mission)
 }
 
+// TakeOpened returns an opened session, which has no mission, and deletes its row: it is to be written again with one. The error has
+// centurion.KindNotFound if there is none with this id, and centurion.KindConflict if it has a mission.
+func (tx *Tx) TakeOpened(id string) (centurion.Session, error) {
+	rec, err := tx.Session(id)
+	if err == nil && rec.Metadata.Mission != "" {
+		err = &centurion.Error{Op: "begin session", Kind: centurion.KindConflict, Msg: "session " + id + " has begun already", Hint: "send it a message"}
+	}
+	if err == nil {
+		tx.wrote = true
+		_, err = tx.exec(`DELETE FROM session WHERE id = ?`, id)
+	}
+	return rec, err
+}
+
 // PutMessage writes a message by its id, without its parts. Its position in the session and its previous message are set by the first
 // write: without a Prev that is the newest message of the session's current line, which is filled in.
 func (tx *Tx) PutMessage(m *centurion.Message) error {

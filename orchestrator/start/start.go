@@ -20,6 +20,7 @@ import (
 	"centurion/orchestrator/mail"
 	"centurion/orchestrator/notes"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/roots"
 	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
@@ -57,6 +58,16 @@ type opening struct {
 func record(ctx context.Context, st *store.Store, o opening) error {
 	return st.Update(ctx, func(tx *store.Tx) error {
 		m, rec := o.mission, o.session
+		if opened := m.Options.Session; opened != "" {
+			was, err := tx.TakeOpened(opened)
+			if err != nil {
+				return err
+			}
+			rec.Time.Created = was.Time.Created
+			if was.Title != roots.Untitled {
+				m.Title = was.Title
+			}
+		}
 		if err := tx.PutMission(&m); err != nil {
 			return err
 		}
@@ -154,7 +165,7 @@ func (s *Starter) ownerOf(opts centurion.MissionOptions) (owner agents.Agent, mo
 // rootSession is the session of the agent that leads a mission, with the first of its models that is available. Instead is the
 // reason for another model than its own, and empty for its own.
 func (s *Starter) rootSession(m centurion.Mission, owner agents.Agent, own centurion.ModelRef, told brief.Opening) (rec centurion.Session, instead string) {
-	rec = session.New(centurion.Session{Title: centurion.Clip(m.Goal, 80), Agent: owner.Name, Directory: m.Directory,
+	rec = session.New(centurion.Session{ID: m.Options.Session, Title: centurion.Clip(m.Goal, 80), Agent: owner.Name, Directory: m.Directory,
 		ProjectID: "global", Slug: "0", Version: s.Version,
 		Model: &centurion.SessionModel{ID: own.ID, Provider: own.Provider},
 		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: told.System, AgentFile: owner.Source,
