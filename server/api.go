@@ -36,6 +36,8 @@ type API interface {
 	Sessions(ctx context.Context, mission string) ([]centurion.Session, error)
 	Session(ctx context.Context, id string) (centurion.Session, error)
 	Messages(ctx context.Context, session string) ([]Message, error)
+	// Message returns one message with those of its parts that are named, or with all if none is.
+	Message(ctx context.Context, session, id string, parts ...string) (Message, error)
 	Receipts(ctx context.Context, mission string) ([]centurion.Receipt, error)
 	Asks(ctx context.Context) ([]store.Ask, error) // open asks
 	// Events yields events after a sequence number, and with q.Follow new ones until ctx ends.

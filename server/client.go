@@ -77,6 +77,11 @@ func (c *Client) Messages(ctx context.Context, session string) ([]Message, error
 	return get[[]Message](ctx, c, "/sessions/"+url.PathEscape(session)+"/messages", nil)
 }
 
+// Message returns one message.
+func (c *Client) Message(ctx context.Context, session, id string, parts ...string) (Message, error) {
+	return get[Message](ctx, c, "/sessions/"+url.PathEscape(session)+"/messages/"+url.PathEscape(id), url.Values{"part": parts})
+}
+
 // Receipts lists the receipts of a mission.
 func (c *Client) Receipts(ctx context.Context, mission string) ([]centurion.Receipt, error) {
 	return get[[]centurion.Receipt](ctx, c, "/receipts", url.Values{"mission": {mission}})

@@ -27,6 +27,11 @@ const maxBody = 1 << 20
 // Handler serves api to clients with the token, but not to a process that [WithPeer] refuses, which refused gets. info is the answer to
 // GET /centurion/v1.
 func Handler(api API, token string, info Info, refused func(sandbox.Peer)) http.Handler {
+	return authorized(token, refused, Routes(api, info))
+}
+
+// Routes serves api to everybody: its caller lets clients in.
+func Routes(api API, info Info) http.Handler {
 	h := handler{api}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+Prefix, func(w http.ResponseWriter, _ *http.Request) { reply(w, info, nil) })
@@ -40,7 +45,7 @@ func Handler(api API, token string, info Info, refused func(sandbox.Peer)) http.
 	for path, do := range h.posts() {
 		mux.HandleFunc("POST "+Prefix+path, do)
 	}
-	return authorized(token, refused, mux)
+	return mux
 }
 
 // gets are the read-only paths.
@@ -54,12 +59,15 @@ func (h handler) gets() map[string]func(ctx context.Context, r *http.Request) (a
 		"/sessions":               func(ctx context.Context, r request) (any, error) { return h.api.Sessions(ctx, r.FormValue("mission")) },
 		"/sessions/{id}":          func(ctx context.Context, r request) (any, error) { return h.api.Session(ctx, r.PathValue("id")) },
 		"/sessions/{id}/messages": func(ctx context.Context, r request) (any, error) { return h.api.Messages(ctx, r.PathValue("id")) },
-		"/sessions/{id}/tree":     func(ctx context.Context, r request) (any, error) { return h.api.Tree(ctx, r.PathValue("id")) },
-		"/roots":                  func(ctx context.Context, r request) (any, error) { return h.api.Roots(ctx, rootsQuery(r)) },
-		"/receipts":               func(ctx context.Context, r request) (any, error) { return h.api.Receipts(ctx, r.FormValue("mission")) },
-		"/asks":                   func(ctx context.Context, _ request) (any, error) { return h.api.Asks(ctx) },
-		"/seq":                    func(ctx context.Context, _ request) (any, error) { return h.api.LastSeq(ctx) },
-		"/state":                  func(ctx context.Context, r request) (any, error) { return h.api.State(ctx, r.FormValue("id")) },
+		"/sessions/{id}/messages/{message}": func(ctx context.Context, r request) (any, error) {
+			return h.api.Message(ctx, r.PathValue("id"), r.PathValue("message"), r.URL.Query()["part"]...)
+		},
+		"/sessions/{id}/tree": func(ctx context.Context, r request) (any, error) { return h.api.Tree(ctx, r.PathValue("id")) },
+		"/roots":              func(ctx context.Context, r request) (any, error) { return h.api.Roots(ctx, rootsQuery(r)) },
+		"/receipts":           func(ctx context.Context, r request) (any, error) { return h.api.Receipts(ctx, r.FormValue("mission")) },
+		"/asks":               func(ctx context.Context, _ request) (any, error) { return h.api.Asks(ctx) },
+		"/seq":                func(ctx context.Context, _ request) (any, error) { return h.api.LastSeq(ctx) },
+		"/state":              func(ctx context.Context, r request) (any, error) { return h.api.State(ctx, r.FormValue("id")) },
 		"/diff": func(ctx context.Context, r request) (any, error) {
 			id := r.FormValue("id") // which parses the form
 			return h.api.Diff(ctx, id, takeover.DiffOptions{Patch: r.FormValue("patch") == "true", Color: r.FormValue("color") == "true", Paths: r.Form["path"]})

@@ -132,6 +132,12 @@ func (l *Local) Messages(ctx context.Context, session string) ([]Message, error)
 	return told(stored, messageView), err
 }
 
+// Message returns one message.
+func (l *Local) Message(ctx context.Context, session, id string, parts ...string) (Message, error) {
+	stored, err := l.Store.Message(ctx, session, id, parts...)
+	return messageView(stored), err
+}
+
 // Receipts lists the receipts of a mission.
 func (l *Local) Receipts(ctx context.Context, mission string) ([]centurion.Receipt, error) {
 	m, err := l.mission(ctx, mission)

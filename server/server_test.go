@@ -43,6 +43,7 @@ type project struct {
 	task    centurion.Task
 	session centurion.Session
 	ask     store.Ask
+	message string
 }
 
 func newProject(t *testing.T) *project {
@@ -74,6 +75,7 @@ func newProject(t *testing.T) *project {
 	p.ask = store.Ask{ID: centurion.NewID(centurion.PrefixQuestion), Type: store.AskQuestion, Mission: p.mission.ID, Text: "which?", Created: now}
 	msg := centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: p.session.ID, Role: centurion.RoleUser, Origin: centurion.OriginPerson}
 	part := centurion.Part{ID: centurion.NewID(centurion.PrefixPart), MessageID: msg.ID, SessionID: p.session.ID, Type: centurion.PartText, Text: "hello"}
+	p.message = msg.ID
 	receipt := centurion.Receipt{ID: centurion.NewID(centurion.PrefixReceipt), Mission: p.mission.ID, Command: "true", Passed: true, Time: now}
 	err = s.Update(t.Context(), func(tx *store.Tx) error {
 		_, aerr := tx.Append(centurion.Event{Type: centurion.EventMissionStarted, Mission: p.mission.ID, Session: p.session.ID})
@@ -151,6 +153,8 @@ func TestRoutes(t *testing.T) {
 		},
 		"no roots":        func(a server.API) (any, error) { return a.Roots(ctx, roots.Query{Since: 1 << 60}) },
 		"messages":        func(a server.API) (any, error) { return a.Messages(ctx, p.session.ID) },
+		"message":         func(a server.API) (any, error) { return a.Message(ctx, p.session.ID, p.message) },
+		"message, part":   func(a server.API) (any, error) { return a.Message(ctx, p.session.ID, p.message, "prt_none") },
 		"receipts":        func(a server.API) (any, error) { return a.Receipts(ctx, id) },
 		"seq":             func(a server.API) (any, error) { return a.LastSeq(ctx) },
 		"asks":            func(a server.API) (any, error) { return a.Asks(ctx) },

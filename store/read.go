@@ -143,9 +143,36 @@ func (s *Store) Messages(ctx context.Context, session string) ([]centurion.Messa
 	return found, nil
 }
 
+// Message returns a message of a session with those of its parts that are named, in their order, or with all if none is. The error has
+// centurion.KindNotFound if the session has no such message.
+func (s *Store) Message(ctx context.Context, session, id string, parts ...string) (centurion.Message, error) {
+	found := make([]centurion.Message, 0, 1)
+	err := s.read(ctx, func(c *conn) error {
+		return c.snapshot(func() (err error) {
+			if found, err = messagesWhere(c, ` WHERE id = ? AND session = ?`, id, session); err != nil || len(found) == 0 {
+				return err
+			}
+			if len(parts) == 0 {
+				return addParts(c, session, found)
+			}
+			for _, part := range parts {
+				if err := addPartsWhere(c, found, ` WHERE id = ? AND message = ?`, part, id); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	return first(found, err, messageTable.name, id)
+}
+
 func messages(c *conn, session string) ([]centurion.Message, error) {
+	return messagesWhere(c, ` WHERE session = ? ORDER BY seq`, session)
+}
+
+func messagesWhere(c *conn, where string, args ...any) ([]centurion.Message, error) {
 	var found []centurion.Message
-	err := c.rows(messageTable, ` WHERE session = ? ORDER BY seq`, func(r *row) error {
+	err := c.rows(messageTable, where, func(r *row) error {
 		var m centurion.Message
 		if err := m.UnmarshalJSON(r.data()); err != nil {
 			return errDamaged(c.path, r.name(messageTable), err)
@@ -153,16 +180,20 @@ func messages(c *conn, session string) ([]centurion.Message, error) {
 		m.Prev, m.Origin, m.Usage.Unpriced = string(r.cols[2]), centurion.Origin(r.cols[3]), string(r.cols[4]) == "1"
 		found = append(found, m)
 		return nil
-	}, session)
+	}, args...)
 	return found, err
 }
 
 func addParts(c *conn, session string, to []centurion.Message) error {
+	return addPartsWhere(c, to, ` WHERE session = ? ORDER BY seq`, session)
+}
+
+func addPartsWhere(c *conn, to []centurion.Message, where string, args ...any) error {
 	index := make(map[string]*centurion.Message, len(to))
 	for i := range to {
 		index[to[i].ID] = &to[i]
 	}
-	return c.rows(partTable, ` WHERE session = ? ORDER BY seq`, func(r *row) error {
+	return c.rows(partTable, where, func(r *row) error {
 		var p centurion.Part
 		if err := p.UnmarshalJSON(r.data()); err != nil {
 			return errDamaged(c.path, r.name(partTable), err)
@@ -172,7 +203,7 @@ func addParts(c *conn, session string, to []centurion.Message) error {
 			m.Parts = append(m.Parts, p)
 		}
 		return nil
-	}, session)
+	}, args...)
 }
 
 // Tasks returns the tasks of a mission, oldest first.

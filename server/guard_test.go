@@ -1,0 +1,74 @@
+package server_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"centurion/server"
+)
+
+// S5, issue "Real OpenCode clients" 8: nobody gets in without the token, and no web page of another origin with it.
+func TestGuard(t *testing.T) {
+	h := server.Guard(token, "127.0.0.1", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) }))
+	const base = "http://127.0.0.1:4096"
+	for name, test := range map[string]struct {
+		method, url, body string
+		header            map[string]string
+		host              string
+		status            int
+		path              string
+	}{
+		"no token":                 {url: base + "/session", status: 401},
+		"wrong bearer":             {url: base + "/session", header: map[string]string{"Authorization": "Bearer x"}, status: 401},
+		"bearer":                   {url: base + "/session", header: map[string]string{"Authorization": "Bearer " + token}, status: 200, path: "/session"},
+		"base URL":                 {url: base + "/t/" + token + "/session/x", status: 200, path: "/session/x"},
+		"base URL alone":           {url: base + "/t/" + token, status: 200, path: "/"},
+		"wrong base URL":           {url: base + "/t/x/session", status: 401},
+		"a beginning of the token": {url: base + "/t/" + token[:4] + "/session", status: 401},
+		"basic":                    {url: base + "/x", header: map[string]string{"Authorization": "Basic b3BlbmNvZGU6bGV0LW1lLWlu"}, status: 200, path: "/x"},
+		"wrong basic":              {url: base + "/x", header: map[string]string{"Authorization": "Basic b3BlbmNvZGU6eA=="}, status: 401},
+		"rebound name":             {url: base + "/t/" + token + "/x", host: "evil.example:4096", status: 403},
+		"localhost":                {url: base + "/t/" + token + "/x", host: "localhost:4096", status: 200, path: "/x"},
+		"IPv6":                     {url: base + "/t/" + token + "/x", host: "[::1]:4096", status: 200, path: "/x"},
+		"a name that begins alike": {url: base + "/t/" + token + "/x", host: "127.0.0.1.evil.example", status: 403},
+		"own page":                 {url: base + "/t/" + token + "/x", header: map[string]string{"Origin": base}, status: 200, path: "/x"},
+		"page of another port":     {url: base + "/t/" + token + "/x", header: map[string]string{"Origin": "http://127.0.0.1:80"}, status: 403},
+		"page of another site":     {url: base + "/t/" + token + "/x", header: map[string]string{"Origin": "https://evil.example"}, status: 403},
+		"page without an origin":   {url: base + "/t/" + token + "/x", header: map[string]string{"Origin": "null"}, status: 403},
+		"plain text":               {method: "POST", url: base + "/t/" + token + "/x", body: "{}", header: map[string]string{"Content-Type": "text/plain"}, status: 400},
+		"no type":                  {method: "POST", url: base + "/t/" + token + "/x", body: "{}", status: 400},
+		"a form":                   {method: "POST", url: base + "/t/" + token + "/x", body: "a=b", header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, status: 400},
+		"JSON":                     {method: "POST", url: base + "/t/" + token + "/x", body: "{}", header: map[string]string{"Content-Type": "application/json; charset=utf-8"}, status: 200, path: "/x"},
+		"no body":                  {method: "DELETE", url: base + "/t/" + token + "/x", status: 200, path: "/x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			method := test.method
+			if method == "" {
+				method = "GET"
+			}
+			r := httptest.NewRequest(method, test.url, strings.NewReader(test.body))
+			for k, v := range test.header {
+				r.Header.Set(k, v)
+			}
+			if test.host != "" {
+				r.Host = test.host
+			}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if w.Code != test.status || test.status == 200 && w.Body.String() != test.path {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+			if strings.Contains(w.Body.String(), token) {
+				t.Errorf("the answer has the token: %s", w.Body)
+			}
+		})
+	}
+	w := httptest.NewRecorder()
+	server.Guard("", "127.0.0.1", h).ServeHTTP(w, httptest.NewRequest("GET", base+"/t//x", nil))
+	if w.Code != 401 {
+		t.Errorf("an empty token lets in: %d", w.Code)
+	}
+}
