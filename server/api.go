@@ -140,6 +140,8 @@ type Task struct {
 	Reason  string               `json:"reason,omitempty"`
 	Attempt int                  `json:"attempt"`
 	Session string               `json:"session"`
+	Parent  string               `json:"parent,omitempty"` // the session that delegated it
+	Call    string               `json:"call,omitempty"`   // message/call: the parent's call that made it
 	Item    string               `json:"item,omitempty"`
 	Resumes string               `json:"resumes,omitempty"` // the task whose conversation it continues
 	Prompt  string               `json:"prompt,omitempty"`

@@ -96,22 +96,10 @@ func (e *frontEnd) begin(ctx context.Context, p rpc.StartParams) (server.Mission
 				Hint: "start another one with: centurion rpc --dir " + p.Dir}
 		}
 	}
-	f, models := e.settled, e.conn.Models
-	run := &runner{e.c, &f}
-	if p.Agent+p.Model+p.Profile != "" {
-		f = e.given
-		f.agent, f.model, f.profile = cmp.Or(p.Agent, f.agent), cmp.Or(p.Model, f.model), cmp.Or(p.Profile, f.profile)
-		var err error
-		if _, models, err = run.configure(ctx, e.conn.Workspace); err != nil {
-			return server.Mission{}, err
-		}
-	}
-	f.ask = cmp.Or(f.ask, "ask") // the front end is asked
-	opts, err := run.missionOptions(models)
+	opts, err := e.options(ctx, p)
 	if err != nil {
 		return server.Mission{}, err
 	}
-	opts.Request, opts.Unattended = rand.Text(), opts.Ask == "ask" && p.Unasked
 	m, err := e.conn.API().Start(ctx, p.Prompt, opts)
 	if err == nil {
 		e.mu.Lock()
@@ -119,6 +107,24 @@ func (e *frontEnd) begin(ctx context.Context, p rpc.StartParams) (server.Mission
 		e.mu.Unlock()
 	}
 	return m, err
+}
+
+// options are what a mission with these parameters is started with. The front end is asked, unless a flag says something else.
+func (e *frontEnd) options(ctx context.Context, p rpc.StartParams) (centurion.MissionOptions, error) {
+	f, models := e.settled, e.conn.Models
+	run := &runner{e.c, &f}
+	if p.Agent+p.Model+p.Profile != "" {
+		f = e.given
+		f.agent, f.model, f.profile = cmp.Or(p.Agent, f.agent), cmp.Or(p.Model, f.model), cmp.Or(p.Profile, f.profile)
+		var err error
+		if _, models, err = run.configure(ctx, e.conn.Workspace); err != nil {
+			return centurion.MissionOptions{}, err
+		}
+	}
+	f.ask = cmp.Or(f.ask, "ask")
+	opts, err := run.missionOptions(models)
+	opts.Request, opts.Unattended = rand.Text(), opts.Ask == "ask" && p.Unasked
+	return opts, err
 }
 
 // follow yields events until ctx ends, across hosts.

@@ -1,0 +1,301 @@
+package v1
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/orchestrator/mail"
+	"centurion/server"
+)
+
+// prompt is the body of a message to a session.
+type prompt struct {
+	MessageID string              `json:"messageID"`
+	Model     *centurion.ModelRef `json:"model"`
+	Agent     string              `json:"agent"`
+	NoReply   bool                `json:"noReply"`
+	Tools     map[string]bool     `json:"tools"`
+	Format    any                 `json:"format"`
+	System    string              `json:"system"`
+	Variant   string              `json:"variant"`
+	Parts     []partInput         `json:"parts"`
+}
+
+// partInput is a part of a message: a text, a file, an agent that is meant, or a piece of work for one.
+type partInput struct {
+	ID          string         `json:"id"`
+	Type        string         `json:"type"`
+	Text        string         `json:"text"`
+	Synthetic   bool           `json:"synthetic"`
+	Ignored     bool           `json:"ignored"`
+	Time        any            `json:"time"`
+	Metadata    map[string]any `json:"metadata"`
+	Mime        string         `json:"mime"`
+	Filename    string         `json:"filename"`
+	URL         string         `json:"url"`
+	Source      any            `json:"source"`
+	Name        string         `json:"name"`
+	Prompt      string         `json:"prompt"`
+	Description string         `json:"description"`
+	Agent       string         `json:"agent"`
+	Model       any            `json:"model"`
+	Command     string         `json:"command"`
+}
+
+// command is the body of POST /session/{id}/command.
+type command struct {
+	MessageID string      `json:"messageID"`
+	Agent     string      `json:"agent"`
+	Model     string      `json:"model"`
+	Arguments string      `json:"arguments"`
+	Command   string      `json:"command"`
+	Variant   string      `json:"variant"`
+	Parts     []partInput `json:"parts"`
+}
+
+func (p *Project) promptRoutes() map[string]route {
+	return map[string]route{
+		"POST /session/{id}/message": func(r *http.Request) (any, error) { return p.prompted(r, true) },
+		"POST /session/{id}/prompt_async": func(r *http.Request) (any, error) {
+			_, err := p.prompted(r, false)
+			return nil, err
+		},
+		"POST /session/{id}/command": p.commanded,
+		"POST /session/{id}/abort": func(r *http.Request) (any, error) {
+			s, err := p.session(r)
+			if err == nil && s.Metadata.Mission != "" {
+				err = p.API().Abort(r.Context(), s.ID, "")
+			}
+			if centurion.KindOf(err) == centurion.KindConflict { // nothing is to be ended
+				err = nil
+			}
+			return true, err
+		},
+		"POST /session/{id}/summarize": func(r *http.Request) (any, error) {
+			s, err := p.session(r)
+			if err == nil && s.Metadata.Mission == "" {
+				err = &centurion.Error{Kind: centurion.KindConflict, Msg: "the session has no message yet"}
+			}
+			if err == nil {
+				err = p.API().Compact(r.Context(), s.ID)
+			}
+			return true, err
+		},
+	}
+}
+
+// prompted brings a message to a session, whose first one begins a mission, and with wait answers with the last message of the answer.
+func (p *Project) prompted(r *http.Request, wait bool) (any, error) {
+	b, err := read[prompt](r)
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.session(r)
+	if err != nil {
+		return nil, err
+	}
+	text, files, err := p.content(b.Parts)
+	if err != nil {
+		return nil, err
+	}
+	first := Begin{Session: s.ID, Goal: text, Files: files, Agent: b.Agent}
+	if b.Model != nil {
+		first.Model = b.Model.String()
+	}
+	return p.bring(r.Context(), s, first, wait && !b.NoReply)
+}
+
+// commanded carries a command of the person's or the project's out.
+func (p *Project) commanded(r *http.Request) (any, error) {
+	b, err := read[command](r)
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.session(r)
+	if err != nil {
+		return nil, err
+	}
+	first, err := p.Expand(r.Context(), b.Command, b.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	if _, more, err := p.content(b.Parts); err != nil {
+		return nil, err
+	} else {
+		first.Files = append(first.Files, more...)
+	}
+	if first.Session = s.ID; first.Profile != agents.ProfileMission {
+		first.Agent, first.Model = orElse(first.Agent, b.Agent), orElse(first.Model, b.Model)
+	}
+	return p.bring(r.Context(), s, first, true)
+}
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// bring brings a message to a session, and with wait returns the answer.
+func (p *Project) bring(ctx context.Context, s centurion.Session, b Begin, wait bool) (any, error) {
+	if b.Goal == "" && len(b.Files) == 0 {
+		return nil, &centurion.Error{Kind: centurion.KindUsage, Msg: "parts: the message is empty"}
+	}
+	if err := p.checkModel(ctx, b.Model); err != nil {
+		return nil, err
+	}
+	if s.Metadata.Mission == "" {
+		return p.first(ctx, s, b, wait)
+	}
+	if err := p.sameAgent(ctx, s, b); err != nil {
+		return nil, err
+	}
+	post := mail.Post{ID: centurion.NewID(centurion.PrefixDelivery), To: s.ID, Text: b.Goal, Files: b.Files, Resume: true, Origin: centurion.OriginPerson}
+	if !wait {
+		_, err := p.API().Send(ctx, post)
+		return nil, err
+	}
+	reply, err := p.API().Prompt(ctx, post)
+	if err != nil && reply.Session == "" {
+		return nil, err
+	}
+	return p.newest(ctx, s.ID, reply.Message, err)
+}
+
+// sameAgent refuses another agent than the session's: its system prompt and tools are fixed.
+func (p *Project) sameAgent(ctx context.Context, s centurion.Session, b Begin) error {
+	if b.Agent == "" || strings.EqualFold(b.Agent, s.Agent) {
+		return nil
+	}
+	if _, err := p.profileOf(ctx, b.Agent); err != nil {
+		return err
+	}
+	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("this session is one of %s, and not of %s", s.Agent, b.Agent),
+		Hint: "open a new session for another agent, copy this one with /fork, or give /task GOAL in a new session"}
+}
+
+// first begins a mission with a session's first message. Its run ends when its agents have nothing more to do.
+func (p *Project) first(ctx context.Context, s centurion.Session, b Begin, wait bool) (any, error) {
+	b.Agent = orElse(b.Agent, text(map[bool]any{true: s.Agent}[b.Profile == ""], ""))
+	if b.Profile == "" {
+		profile, err := p.profileOf(ctx, b.Agent)
+		if err != nil {
+			return nil, err
+		}
+		b.Profile = orElse(profile, agents.ProfileMission)
+	}
+	if b.Model == "" && s.Model != nil {
+		b.Model = s.Model.Provider + "/" + s.Model.ID
+	}
+	after, err := p.API().LastSeq(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m, err := p.Begin(context.WithoutCancel(ctx), b) // a client that leaves does not end the mission
+	if err != nil || !wait {
+		return nil, err
+	}
+	for e, err := range p.Follow(ctx, server.EventQuery{After: after, Mission: m.ID, Follow: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Type.EndsMission() || e.Type == centurion.EventSessionAborted && e.Session == m.Session {
+			return p.newest(ctx, m.Session, "", nil)
+		}
+	}
+	return nil, context.Cause(ctx)
+}
+
+// newest is an answer, or the newest one for "". A turn that was aborted or failed has a message that says so; cause counts without one.
+func (p *Project) newest(ctx context.Context, session, id string, cause error) (any, error) {
+	all, err := p.API().Messages(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range slices.Backward(all) {
+		if m.Info.Role == centurion.RoleAssistant && (id == "" || m.Info.ID == id) {
+			return p.shownMessage(m), nil
+		}
+	}
+	if cause == nil {
+		cause = &centurion.Error{Kind: centurion.KindInternal, Msg: "there is no answer"}
+	}
+	return nil, cause
+}
+
+// content makes the text and the files of a message of its parts.
+func (p *Project) content(parts []partInput) (text string, files []centurion.File, err error) {
+	var texts []string
+	for i, part := range parts {
+		switch part.Type {
+		case "text":
+			if !part.Ignored {
+				texts = append(texts, part.Text)
+			}
+		case "file":
+			f, said, ferr := p.file(part)
+			if ferr != nil {
+				err = errors.Join(err, fmt.Errorf("parts[%d]: %w", i, ferr))
+			} else if said != "" {
+				texts = append(texts, said)
+			} else {
+				files = append(files, f)
+			}
+		case "agent": // the text names it as well
+		case "subtask":
+			texts = append(texts, part.Prompt)
+		default:
+			err = errors.Join(err, &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("parts[%d]: there is no type %q of parts", i, part.Type)})
+		}
+	}
+	return strings.TrimSpace(strings.Join(texts, "\n\n")), files, err
+}
+
+// file is an attached file: a picture or a document, or the text of one of the project's files, which is said.
+func (p *Project) file(part partInput) (f centurion.File, said string, err error) {
+	if path, ok := strings.CutPrefix(part.URL, "file://"); ok {
+		path, _, _ = strings.Cut(unescaped(path), "?")
+		rel, err := filepath.Rel(p.Directory, path)
+		if err != nil || !filepath.IsLocal(rel) {
+			return f, "", &centurion.Error{Kind: centurion.KindPermission, Msg: path + " is not in the project"}
+		}
+		root, err := os.OpenRoot(p.Directory)
+		if err != nil {
+			return f, "", &centurion.Error{Kind: centurion.KindDisk, Err: err}
+		}
+		defer root.Close()
+		data, err := root.ReadFile(rel)
+		if err != nil {
+			return f, "", &centurion.Error{Kind: centurion.KindNotFound, Msg: path + " cannot be read", Err: err}
+		}
+		return p.attached(filepath.ToSlash(rel), data)
+	}
+	head, body, ok := strings.Cut(part.URL, ",")
+	if !ok || !strings.HasPrefix(head, "data:") || !strings.HasSuffix(head, ";base64") {
+		return f, "", &centurion.Error{Kind: centurion.KindUsage, Msg: "url: a file is a data: URL in base64, or a file: URL in the project"}
+	}
+	data, err := base64.StdEncoding.DecodeString(body)
+	if err != nil {
+		return f, "", &centurion.Error{Kind: centurion.KindUsage, Msg: "url: the data is no base64", Err: err}
+	}
+	return p.attached(orElse(part.Filename, "file"), data)
+}
+
+// attached is a file with this content; a text is said, with its name.
+func (p *Project) attached(name string, data []byte) (f centurion.File, said string, err error) {
+	if centurion.DetectFile(data) == "" && len(data) <= centurion.MaxFile && strings.ToValidUTF8(string(data), "") == string(data) {
+		return f, fmt.Sprintf("File %s:\n\n%s", name, data), nil
+	}
+	f, err = centurion.NewFile(name, data)
+	return f, "", err
+}

@@ -1,0 +1,277 @@
+package v1
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"centurion"
+	"centurion/orchestrator/roots"
+	"centurion/server"
+)
+
+// opening is the body of POST /session.
+type opening struct {
+	ParentID    string                  `json:"parentID"`
+	Title       string                  `json:"title"`
+	Agent       string                  `json:"agent"`
+	Model       *centurion.SessionModel `json:"model"`
+	Metadata    map[string]any          `json:"metadata"`
+	Permission  []any                   `json:"permission"`
+	WorkspaceID string                  `json:"workspaceID"`
+}
+
+// change is the body of PATCH /session/{id}.
+type change struct {
+	Title      *string        `json:"title"`
+	Metadata   map[string]any `json:"metadata"`
+	Permission []any          `json:"permission"`
+	Time       *struct {
+		Archived *float64 `json:"archived"`
+	} `json:"time"`
+}
+
+func (p *Project) sessionRoutes() map[string]route {
+	return map[string]route{
+		"GET /session":        p.list,
+		"POST /session":       p.open,
+		"GET /session/status": p.states,
+		"GET /session/{id}":   func(r *http.Request) (any, error) { s, err := p.session(r); return shownSession(s), err },
+		"PATCH /session/{id}": p.change,
+		"DELETE /session/{id}": func(r *http.Request) (any, error) {
+			s, err := p.session(r)
+			if err == nil {
+				err = p.API().Remove(r.Context(), s.ID)
+			}
+			return true, err
+		},
+		"GET /session/{id}/children":          p.children,
+		"GET /session/{id}/todo":              p.todo,
+		"GET /session/{id}/diff":              func(r *http.Request) (any, error) { _, err := p.session(r); return []any{}, err },
+		"GET /session/{id}/message":           p.messages,
+		"GET /session/{id}/message/{message}": p.message,
+		"POST /session/{id}/fork":             p.fork,
+	}
+}
+
+// session is the session that a request names.
+func (p *Project) session(r *http.Request) (centurion.Session, error) {
+	return p.sessionByID(r.Context(), r.PathValue("id"))
+}
+
+func (p *Project) sessionByID(ctx context.Context, id string) (centurion.Session, error) {
+	none := &centurion.Error{Kind: centurion.KindNotFound, Msg: "there is no session " + id}
+	if centurion.CheckID(centurion.PrefixSession, id) != nil {
+		return centurion.Session{}, none
+	}
+	s, err := p.API().Session(ctx, id)
+	if err == nil && !s.Metadata.Removed.IsZero() {
+		return s, none
+	}
+	return s, err
+}
+
+func number(r *http.Request, name string) int64 {
+	n, _ := strconv.ParseFloat(r.FormValue(name), 64) // what is no number counts as none
+	return int64(max(n, 0))
+}
+
+// list lists sessions, the last changed first: the roots, unless children are wanted as well.
+func (p *Project) list(r *http.Request) (any, error) {
+	limit := int(number(r, "limit"))
+	all, err := p.API().Roots(r.Context(), roots.Query{Search: r.FormValue("search"), Since: number(r, "start"), Limit: limit})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]sessionInfo, 0, len(all))
+	for _, s := range all {
+		out = append(out, shownSession(s))
+	}
+	if r.FormValue("roots") == "true" || r.FormValue("search") != "" {
+		return out, nil
+	}
+	for _, s := range all {
+		below, err := p.below(r.Context(), s)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, below...)
+	}
+	if limit > 0 {
+		out = out[:min(len(out), limit)]
+	}
+	return out, nil
+}
+
+// below lists all sessions of a root's mission but the root.
+func (p *Project) below(ctx context.Context, root centurion.Session) (out []sessionInfo, err error) {
+	if root.Metadata.Mission == "" {
+		return nil, nil
+	}
+	all, err := p.API().Sessions(ctx, root.Metadata.Mission)
+	for _, s := range all {
+		if s.ID != root.ID {
+			out = append(out, shownSession(s))
+		}
+	}
+	return out, err
+}
+
+func (p *Project) open(r *http.Request) (any, error) {
+	b, err := read[opening](r)
+	if err != nil {
+		return nil, err
+	}
+	if b.ParentID != "" {
+		return nil, &centurion.Error{Kind: centurion.KindUsage, Msg: "parentID: only agents open sessions below others", Hint: "leave it out"}
+	}
+	o := roots.Opening{Title: b.Title, Agent: b.Agent}
+	if o.Profile, err = p.profileOf(r.Context(), b.Agent); err != nil {
+		return nil, err
+	}
+	if b.Model != nil {
+		o.Model = b.Model.Provider + "/" + b.Model.ID
+	}
+	if err := p.checkModel(r.Context(), o.Model); err != nil {
+		return nil, err
+	}
+	s, err := p.API().Open(r.Context(), o)
+	return shownSession(s), err
+}
+
+func (p *Project) change(r *http.Request) (any, error) {
+	b, err := read[change](r)
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.session(r)
+	if err != nil {
+		return nil, err
+	}
+	c := roots.Change{Title: b.Title}
+	if b.Time != nil && b.Time.Archived != nil {
+		archived := *b.Time.Archived > 0
+		c.Archived = &archived
+	}
+	if c.Title == nil && c.Archived == nil {
+		return shownSession(s), nil
+	}
+	s, err = p.API().Change(r.Context(), s.ID, c)
+	return shownSession(s), err
+}
+
+// states are those of the sessions that are not idle.
+func (p *Project) states(*http.Request) (any, error) {
+	p.view.mu.Lock()
+	defer p.view.mu.Unlock()
+	out := make(map[string]any, len(p.view.status))
+	for id, status := range p.view.status {
+		out[id] = status
+	}
+	return out, nil
+}
+
+func (p *Project) children(r *http.Request) (any, error) {
+	s, err := p.session(r)
+	if err != nil || s.Metadata.Mission == "" {
+		return []any{}, err
+	}
+	all, err := p.API().Sessions(r.Context(), s.Metadata.Mission)
+	out := []sessionInfo{}
+	for _, child := range all {
+		if child.ParentID == s.ID {
+			out = append(out, shownSession(child))
+		}
+	}
+	return out, err
+}
+
+// todo are the items of the plan, for the root of its mission.
+func (p *Project) todo(r *http.Request) (any, error) {
+	s, err := p.session(r)
+	if err != nil {
+		return nil, err
+	}
+	p.view.mu.Lock()
+	defer p.view.mu.Unlock()
+	if s.ParentID != "" {
+		return []any{}, nil
+	}
+	return some(p.view.todos[s.Metadata.Mission]), nil
+}
+
+// messages are those of a session's current line, of which the newest can be asked for, or those before one.
+func (p *Project) messages(r *http.Request) (any, error) {
+	s, err := p.session(r)
+	if err != nil {
+		return nil, err
+	}
+	all, err := p.API().Messages(r.Context(), s.ID)
+	if err != nil {
+		return nil, err
+	}
+	if before := r.FormValue("before"); before != "" {
+		i := slices.IndexFunc(all, func(m server.Message) bool { return m.Info.ID == before })
+		if i < 0 {
+			return nil, &centurion.Error{Kind: centurion.KindUsage, Msg: "before: the session has no message " + before}
+		}
+		all = all[:i]
+	}
+	if limit := int(number(r, "limit")); limit > 0 {
+		all = all[max(0, len(all)-limit):]
+	}
+	out := make([]message, 0, len(all))
+	for _, m := range all {
+		out = append(out, p.shownMessage(m))
+	}
+	return out, nil
+}
+
+func (p *Project) message(r *http.Request) (any, error) {
+	s, err := p.session(r)
+	if err != nil {
+		return nil, err
+	}
+	m, err := p.API().Message(r.Context(), s.ID, r.PathValue("message"))
+	return p.shownMessage(m), err
+}
+
+func (p *Project) shownMessage(m server.Message) message {
+	out := message{m.Info, []centurion.Part{}}
+	for _, part := range m.Parts {
+		out.Parts = append(out.Parts, p.shown(part))
+	}
+	return out
+}
+
+// fork copies a conversation up to the message before the one that is named.
+func (p *Project) fork(r *http.Request) (any, error) {
+	b, err := read[struct {
+		Message string `json:"messageID"`
+	}](r)
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.session(r)
+	if err != nil {
+		return nil, err
+	}
+	at := ""
+	if b.Message != "" {
+		m, err := p.API().Message(r.Context(), s.ID, b.Message)
+		if err != nil {
+			return nil, err
+		}
+		if at = m.Prev; at == "" {
+			s, err = p.API().Open(r.Context(), roots.Opening{Agent: s.Agent, Profile: s.Metadata.Profile}) // nothing stands before it
+			return shownSession(s), err
+		}
+	}
+	copied, err := p.API().Fork(r.Context(), s.ID, at)
+	if err != nil {
+		return nil, err
+	}
+	s, err = p.API().Session(r.Context(), copied.Session)
+	return shownSession(s), err
+}

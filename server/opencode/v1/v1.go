@@ -1,0 +1,212 @@
+// Package v1 speaks the protocol of OpenCode 1.18: its routes, its events and its names, which no other package knows. It keeps nothing but
+// what a client is told next: sessions, messages and asks are read from the project's API.
+package v1
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/server"
+	"centurion/server/opencode"
+)
+
+// Project is an open project. Its functions are those of its host, in this process or another one.
+type Project struct {
+	Directory string // absolute, with links resolved
+	Home      string // of the person
+	State     string // the program's state directory
+	Config    string // the directory of the person's configuration
+	Version   string // of the program
+	API       func() server.API
+	// Follow yields events until ctx ends, also when the host changes.
+	Follow func(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error]
+	// Begin starts a mission with the first message of a session.
+	Begin   func(ctx context.Context, b Begin) (server.Mission, error)
+	Catalog func(ctx context.Context) (Catalog, error)
+	// Expand makes a message of a command.
+	Expand func(ctx context.Context, command, arguments string) (Begin, error)
+	Note   func(string) // tells the person who runs the server; never nil
+
+	hub  opencode.Hub
+	view view
+}
+
+// Begin is the first message of a session.
+type Begin struct {
+	Session, Goal         string
+	Agent, Model, Profile string
+	ShowPlan              bool // a person accepts the plan before it is carried out
+	Files                 []centurion.File
+}
+
+// maxBody limits a request's body, in bytes: 20 MB of attachments in base64, and text.
+const maxBody = 32 << 20
+
+// heartbeat is how often a stream says that it is alive, as OpenCode's server does.
+const heartbeat = 10 * time.Second
+
+// Run tells the project's events to the readers of its streams until ctx ends. It has to run while the project is served.
+func (p *Project) Run(ctx context.Context) error { return p.follow(ctx) }
+
+// Handler serves a project.
+func (p *Project) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, do := range p.routes() {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+			v, err := do(r)
+			answer(w, v, err)
+		})
+	}
+	mux.HandleFunc("GET /event", func(w http.ResponseWriter, r *http.Request) {
+		p.stream(w, r, func(event []byte) []byte { return event })
+	})
+	mux.HandleFunc("GET /global/event", func(w http.ResponseWriter, r *http.Request) {
+		p.stream(w, r, func(event []byte) []byte { return p.global(event) })
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, nil, &centurion.Error{Kind: centurion.KindNotFound, Msg: "no route " + r.Method + " " + r.URL.Path})
+	})
+	return mux
+}
+
+type route = func(r *http.Request) (any, error)
+
+// routes are those of OpenCode that are served, by pattern.
+func (p *Project) routes() map[string]route {
+	all := map[string]route{}
+	for _, some := range []map[string]route{p.catalogRoutes(), p.sessionRoutes(), p.promptRoutes(), p.askRoutes()} {
+		for pattern, do := range some {
+			all[pattern] = do
+		}
+	}
+	return all
+}
+
+// stream sends events as they come.
+func (p *Project) stream(w http.ResponseWriter, r *http.Request, wrap func([]byte) []byte) {
+	reader := p.hub.Reader()
+	for name, value := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"} {
+		w.Header().Set(name, value)
+	}
+	flush := http.NewResponseController(w)
+	send := func(b []byte) bool {
+		_, err := fmt.Fprintf(w, "data: %s\n\n", b)
+		return errors.Join(err, flush.Flush()) == nil
+	}
+	if !send(wrap(eventText("server.connected", struct{}{}))) {
+		return
+	}
+	for {
+		ctx, cancel := context.WithTimeout(r.Context(), heartbeat)
+		text, err := reader.Next(ctx)
+		cancel()
+		switch {
+		case err == nil:
+			text = wrap(text)
+		case r.Context().Err() == nil && errors.Is(err, context.DeadlineExceeded):
+			text = wrap(eventText("server.heartbeat", struct{}{}))
+		default: // the client has left, or is so slow that it has to read everything again
+			return
+		}
+		if !send(text) {
+			return
+		}
+	}
+}
+
+// eventText is an event as a stream has it.
+func eventText(kind string, properties any) []byte {
+	b, err := json.Marshal(struct {
+		ID         string `json:"id"`
+		Type       string `json:"type"`
+		Properties any    `json:"properties"`
+	}{centurion.NewID("evt"), kind, properties})
+	if err != nil {
+		panic(err) // only structs of this package are sent
+	}
+	return b
+}
+
+// global is an event in the stream of all projects. What concerns no project has none.
+func (p *Project) global(event []byte) []byte {
+	head := fmt.Appendf(nil, `{"directory":%s,"project":"global","payload":`, mustJSON(p.Directory))
+	if kind := string(event[:min(len(event), 80)]); strings.Contains(kind, `"type":"server.`) {
+		head = []byte(`{"payload":`)
+	}
+	return append(append(head, event...), '}')
+}
+
+func mustJSON(s string) []byte {
+	b, _ := json.Marshal(s) // a string always marshals
+	return b
+}
+
+// answer writes the result of a request. A nil result without an error has no content.
+func answer(w http.ResponseWriter, v any, err error) {
+	if err == nil && v == nil {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err != nil {
+		status, body := failure(err)
+		w.WriteHeader(status)
+		v = body
+	}
+	_ = json.NewEncoder(w).Encode(v) // a client that has left cannot be told
+}
+
+// Refuse answers a request with an error, as OpenCode's clients know it.
+func Refuse(w http.ResponseWriter, err error) { answer(w, nil, err) }
+
+type errorBody struct {
+	Name string         `json:"name"`
+	Data map[string]any `json:"data"`
+}
+
+// failure is an error as OpenCode's clients know it.
+func failure(err error) (int, errorBody) {
+	text := err.Error()
+	if hint := centurion.HintOf(err); hint != "" {
+		text += " (" + hint + ")"
+	}
+	body := errorBody{"BadRequest", map[string]any{"message": text, "kind": "Payload"}}
+	switch kind := centurion.KindOf(err); kind {
+	case centurion.KindNotFound:
+		return http.StatusNotFound, errorBody{"NotFoundError", map[string]any{"message": text}}
+	case centurion.KindUsage, centurion.KindConflict, centurion.KindPermission, centurion.KindConfig:
+		return http.StatusBadRequest, body
+	default:
+		return http.StatusInternalServerError, errorBody{"UnknownError", map[string]any{"message": text, "ref": string(kind)}}
+	}
+}
+
+// read decodes a request's body, which has no field that OpenCode does not know. An empty one is an empty object.
+func read[T any](r *http.Request) (v T, err error) {
+	if r.ContentLength == 0 {
+		return v, nil
+	}
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		return v, &centurion.Error{Op: "read request", Kind: centurion.KindUsage, Err: err}
+	}
+	return v, nil
+}
+
+// Directory is the directory that a request is about, "" for the server's own.
+func Directory(r *http.Request) string {
+	if dir := r.URL.Query().Get("directory"); dir != "" {
+		return filepath.Clean(dir)
+	}
+	return unescaped(r.Header.Get("X-Opencode-Directory"))
+}

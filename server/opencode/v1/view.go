@@ -1,0 +1,463 @@
+package v1
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"centurion"
+	"centurion/event"
+	"centurion/server"
+	"centurion/store"
+)
+
+// view is what the readers of a project's events were told, as far as the next event depends on it.
+type view struct {
+	mu     sync.Mutex             // protects the fields below
+	status map[string]any         // of the sessions that are not idle
+	tasks  map[string]server.Task // by the session, message and call that made them
+	roots  map[string]string      // the root session of a mission
+	todos  map[string][]todoItem  // by mission
+	opened map[string]bool        // sessions told before their mission began
+
+	parts map[string]bool // that were told, while they are written; used by the follower only
+}
+
+var (
+	idle = map[string]any{"type": "idle"}
+	busy = map[string]any{"type": "busy"}
+)
+
+// follow turns facts into OpenCode's events. It reads again only what a fact names.
+func (p *Project) follow(ctx context.Context) error {
+	seq, err := p.API().LastSeq(ctx)
+	if err == nil {
+		err = p.begin(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	for e, err := range p.Follow(ctx, server.EventQuery{After: seq, Follow: true, Deltas: true, Toasts: true}) {
+		if err != nil {
+			return err
+		}
+		if err := p.tell(ctx, e); err != nil && ctx.Err() == nil {
+			p.Note("an event of " + string(e.Type) + " could not be told to clients: " + err.Error())
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// begin learns what works at the start.
+func (p *Project) begin(ctx context.Context) error {
+	v := &p.view
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.status, v.tasks, v.roots, v.todos, v.opened, v.parts = map[string]any{}, map[string]server.Task{}, map[string]string{}, map[string][]todoItem{}, map[string]bool{}, map[string]bool{}
+	missions, err := p.API().Missions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range missions {
+		v.roots[m.ID] = m.Session
+		tasks, err := p.API().Tasks(ctx, m.ID)
+		if err != nil {
+			return err
+		}
+		for _, t := range tasks {
+			v.tasks[t.Parent+"/"+t.Call] = t
+			if m.Status.Alive() && t.Status == centurion.TaskRunning {
+				v.status[t.Session] = busy
+			}
+		}
+		if m.Status.Alive() {
+			v.status[m.Session] = busy
+		}
+	}
+	return nil
+}
+
+// send tells all readers an event.
+func (p *Project) send(kind string, properties any) {
+	p.hub.Send(eventText(kind, properties), kind == "message.part.delta")
+}
+
+type sessionEvent struct {
+	Session string      `json:"sessionID"`
+	Info    sessionInfo `json:"info"`
+}
+
+type statusEvent struct {
+	Session string `json:"sessionID"`
+	Status  any    `json:"status"`
+}
+
+type idleEvent struct {
+	Session string `json:"sessionID"`
+}
+
+type messageEvent struct {
+	Session string            `json:"sessionID"`
+	Info    centurion.Message `json:"info"`
+}
+
+type partEvent struct {
+	Session string         `json:"sessionID"`
+	Part    centurion.Part `json:"part"`
+	Time    int64          `json:"time"`
+}
+
+type deltaEvent struct {
+	Session string `json:"sessionID"`
+	Message string `json:"messageID"`
+	Part    string `json:"partID"`
+	Field   string `json:"field"`
+	Delta   string `json:"delta"`
+}
+
+// named is what facts of messages and calls name.
+type named struct {
+	Message string `json:"message"`
+	Role    string `json:"role"`
+	Part    string `json:"part"`
+	Kind    string `json:"kind"`
+	Error   string `json:"error"`
+}
+
+// tell tells one fact.
+func (p *Project) tell(ctx context.Context, e centurion.Event) error {
+	switch e.Type {
+	case centurion.EventDelta:
+		return p.tellDelta(e)
+	case centurion.EventToast:
+		return p.tellToast(e)
+	case centurion.EventMissionStarted, centurion.EventMissionResumed:
+		p.view.mu.Lock()
+		p.view.roots[e.Mission] = e.Session
+		p.view.mu.Unlock()
+	case centurion.EventSessionOpened, centurion.EventSessionCreated, centurion.EventSessionRenamed, centurion.EventSessionRemoved:
+		return p.tellSession(ctx, e)
+	case centurion.EventMessageCreated, centurion.EventMessageUpdated, centurion.EventCompacted:
+		return p.tellMessage(ctx, e)
+	case centurion.EventToolStarted, centurion.EventToolCompleted:
+		n, err := event.Decode[named](e)
+		if err != nil || n.Part == "" {
+			return err
+		}
+		return p.tellParts(ctx, e.Session, n.Message, n.Part)
+	case centurion.EventTodoUpdated:
+		return p.tellTodo(ctx, e)
+	case centurion.EventProviderRetry:
+		d, err := event.Decode[event.RetryData](e)
+		p.tellStatus(e.Session, map[string]any{"type": "retry", "attempt": d.Attempt, "message": d.Error, "next": e.Time.Millis() + d.WaitMS})
+		return err
+	case centurion.EventSessionError:
+		return p.tellError(ctx, e)
+	case centurion.EventSessionIdle, centurion.EventSessionAborted:
+		return p.tellRest(ctx, e)
+	case centurion.EventPermissionAsked, centurion.EventQuestionAsked, centurion.EventPlanAsked:
+		return p.tellAsk(ctx, e)
+	case centurion.EventPermissionReplied, centurion.EventQuestionAnswered, centurion.EventPlanAnswered:
+		return p.tellAnswer(e)
+	}
+	if strings.HasPrefix(string(e.Type), "task.") {
+		return p.tellTask(ctx, e)
+	}
+	if e.Type.EndsMission() {
+		root, err := p.root(ctx, e.Mission)
+		p.tellIdle(root)
+		return err
+	}
+	return nil
+}
+
+func (p *Project) root(ctx context.Context, mission string) (string, error) {
+	p.view.mu.Lock()
+	root := p.view.roots[mission]
+	p.view.mu.Unlock()
+	if root != "" {
+		return root, nil
+	}
+	m, err := p.API().Mission(ctx, mission)
+	return m.Session, err
+}
+
+// tellStatus tells what a session does, unless that was told.
+func (p *Project) tellStatus(session string, status any) {
+	if session == "" {
+		return
+	}
+	v := &p.view
+	v.mu.Lock()
+	was, known := v.status[session]
+	kind := func(s any) any { return s.(map[string]any)["type"] }
+	same := known && kind(was) == kind(status) && kind(status) != "retry" || !known && kind(status) == "idle"
+	if v.status[session] = status; kind(status) == "idle" {
+		delete(v.status, session)
+	}
+	v.mu.Unlock()
+	if !same {
+		p.send("session.status", statusEvent{session, status})
+	}
+}
+
+func (p *Project) tellIdle(session string) {
+	p.tellStatus(session, idle)
+	if session != "" {
+		p.send("session.idle", idleEvent{session})
+	}
+}
+
+func (p *Project) tellSession(ctx context.Context, e centurion.Event) error {
+	s, err := p.API().Session(ctx, e.Session)
+	if err != nil {
+		return err
+	}
+	v := &p.view
+	v.mu.Lock()
+	kind := "session.updated"
+	switch {
+	case e.Type == centurion.EventSessionOpened:
+		kind, v.opened[s.ID] = "session.created", true
+	case e.Type == centurion.EventSessionRemoved:
+		kind = "session.deleted"
+	case e.Type == centurion.EventSessionCreated && !v.opened[s.ID]:
+		kind = "session.created"
+	}
+	v.mu.Unlock()
+	p.send(kind, sessionEvent{s.ID, shownSession(s)})
+	return nil
+}
+
+// tellMessage tells a message that is new or has changed, with its parts.
+func (p *Project) tellMessage(ctx context.Context, e centurion.Event) error {
+	n, err := event.Decode[named](e)
+	if err != nil {
+		return err
+	}
+	if err := p.tellParts(ctx, e.Session, n.Message); err != nil {
+		return err
+	}
+	switch {
+	case e.Type == centurion.EventCompacted:
+		p.send("session.compacted", idleEvent{e.Session})
+	case e.Type == centurion.EventMessageCreated:
+		p.tellStatus(e.Session, busy)
+	default: // an answer is whole: its session has new sums
+		s, err := p.API().Session(ctx, e.Session)
+		if err != nil {
+			return err
+		}
+		p.send("session.updated", sessionEvent{s.ID, shownSession(s)})
+	}
+	return nil
+}
+
+// tellParts tells these parts of a message, or the message with all of them.
+func (p *Project) tellParts(ctx context.Context, session, id string, parts ...string) error {
+	m, err := p.API().Message(ctx, session, id, parts...)
+	if err != nil {
+		return err
+	}
+	if len(parts) == 0 {
+		p.send("message.updated", messageEvent{session, m.Info})
+	}
+	for _, part := range m.Parts {
+		delete(p.view.parts, part.ID)
+		p.send("message.part.updated", partEvent{session, p.shown(part), time.Now().UnixMilli()})
+	}
+	return nil
+}
+
+// shown is a part as clients know it.
+func (p *Project) shown(part centurion.Part) centurion.Part {
+	v := &p.view
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if t, made := v.tasks[part.SessionID+"/"+part.MessageID+"/"+part.CallID]; made {
+		return shownPart(part, &t)
+	}
+	return shownPart(part, nil)
+}
+
+func (p *Project) tellDelta(e centurion.Event) error {
+	d, err := event.Decode[event.DeltaData](e)
+	if err != nil || d.Gap || d.Field != "text" && d.Field != "reasoning" {
+		return err
+	}
+	if !p.view.parts[d.Part] { // a client needs the part before its text
+		p.view.parts[d.Part] = true
+		part := centurion.Part{ID: d.Part, SessionID: e.Session, MessageID: d.Message, Type: centurion.PartType(d.Field), Time: centurion.PartTime{Start: time.Now().UnixMilli()}}
+		p.send("message.part.updated", partEvent{e.Session, part, part.Time.Start})
+	}
+	p.send("message.part.delta", deltaEvent{e.Session, d.Message, d.Part, "text", d.Delta})
+	return nil
+}
+
+type toastEvent struct {
+	Title    string `json:"title,omitempty"`
+	Message  string `json:"message"`
+	Variant  string `json:"variant"`
+	Duration int64  `json:"duration,omitempty"`
+}
+
+func (p *Project) tellToast(e centurion.Event) error {
+	d, err := event.Decode[toastEvent](e)
+	if err == nil {
+		p.send("tui.toast.show", d)
+	}
+	return err
+}
+
+type todoEvent struct {
+	Session string     `json:"sessionID"`
+	Todos   []todoItem `json:"todos"`
+}
+
+func (p *Project) tellTodo(ctx context.Context, e centurion.Event) error {
+	d, err := event.Decode[event.TodoData](e)
+	if err != nil {
+		return err
+	}
+	root, err := p.root(ctx, e.Mission)
+	if err != nil {
+		return err
+	}
+	todos := shownTodo(d)
+	p.view.mu.Lock()
+	p.view.todos[e.Mission] = todos
+	p.view.mu.Unlock()
+	p.send("todo.updated", todoEvent{root, todos})
+	return nil
+}
+
+type errorEvent struct {
+	Session string    `json:"sessionID"`
+	Error   errorName `json:"error"`
+}
+
+type errorName struct {
+	Name string         `json:"name"`
+	Data map[string]any `json:"data"`
+}
+
+// tellError tells why a turn broke off, and its message, which has the same error.
+func (p *Project) tellError(ctx context.Context, e centurion.Event) error {
+	n, err := event.Decode[named](e)
+	if err != nil {
+		return err
+	}
+	name := "UnknownError"
+	switch centurion.Kind(n.Kind) {
+	case centurion.KindCancelled, centurion.KindInterrupted, centurion.KindBudget:
+		name = "MessageAbortedError"
+	}
+	p.send("session.error", errorEvent{e.Session, errorName{name, map[string]any{"message": n.Error}}})
+	if n.Message == "" {
+		return nil
+	}
+	return p.tellParts(ctx, e.Session, n.Message)
+}
+
+// tellRest tells that a session's turn is over. The root of a mission that works on is busy until the mission stops.
+func (p *Project) tellRest(ctx context.Context, e centurion.Event) error {
+	root, err := p.root(ctx, e.Mission)
+	if err != nil {
+		return err
+	}
+	if e.Session == root && e.Type == centurion.EventSessionIdle {
+		return nil
+	}
+	p.tellIdle(e.Session)
+	return nil
+}
+
+// tellTask tells the call that made a task, whose session can be visited from there, and that the task's session rests once it has ended.
+func (p *Project) tellTask(ctx context.Context, e centurion.Event) error {
+	if e.Task == "" {
+		return nil
+	}
+	t, err := p.API().Task(ctx, e.Task)
+	if err != nil {
+		return err
+	}
+	v := &p.view
+	v.mu.Lock()
+	key := t.Parent + "/" + t.Call
+	was, known := v.tasks[key]
+	v.tasks[key] = t
+	v.mu.Unlock()
+	if t.Status.Ended() {
+		p.tellIdle(t.Session)
+	}
+	message, call, ok := strings.Cut(t.Call, "/")
+	if !ok || known && was.Session == t.Session && was.Status.Ended() == t.Status.Ended() {
+		return nil
+	}
+	m, err := p.API().Message(ctx, t.Parent, message)
+	if err != nil {
+		return err
+	}
+	for _, part := range m.Parts {
+		if part.CallID == call {
+			p.send("message.part.updated", partEvent{t.Parent, p.shown(part), time.Now().UnixMilli()})
+		}
+	}
+	return nil
+}
+
+func (p *Project) tellAsk(ctx context.Context, e centurion.Event) error {
+	d, err := event.Decode[event.AskData](e)
+	if err != nil {
+		return err
+	}
+	asks, err := p.API().Asks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range asks {
+		if a.ID == d.ID {
+			p.sendAsk(a)
+		}
+	}
+	return nil
+}
+
+func (p *Project) sendAsk(a store.Ask) {
+	if asksByDialog(a) {
+		p.send("permission.asked", shownPermission(a))
+	} else {
+		p.send("question.asked", shownQuestion(a))
+	}
+}
+
+type repliedEvent struct {
+	Session string `json:"sessionID"`
+	Request string `json:"requestID"`
+	Reply   string `json:"reply"`
+}
+
+type answeredEvent struct {
+	Session string     `json:"sessionID"`
+	Request string     `json:"requestID"`
+	Answers [][]string `json:"answers"`
+}
+
+// tellAnswer closes an ask for every reader, whoever answered it.
+func (p *Project) tellAnswer(e centurion.Event) error {
+	d, err := event.Decode[event.AskData](e)
+	if err != nil {
+		return err
+	}
+	if asksByDialog(store.Ask{Type: d.Type, Message: d.Message, Call: d.Call}) {
+		reply := d.Answer
+		if reply != "once" && reply != "always" {
+			reply = "reject"
+		}
+		p.send("permission.replied", repliedEvent{e.Session, d.ID, reply})
+		return nil
+	}
+	p.send("question.replied", answeredEvent{e.Session, questionID(d.ID), [][]string{{d.Answer}}})
+	return nil
+}
