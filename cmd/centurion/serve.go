@@ -194,7 +194,7 @@ func (s *serving) project(dir string) (*served, error) {
 func (p *served) project() *v1.Project {
 	home, _ := os.UserHomeDir() // it is only shown
 	return &v1.Project{Directory: p.conn.Workspace.Dir(), Home: home, State: p.conn.State, Config: filepath.Join(home, ".config", "centurion"), Version: Version,
-		API: p.conn.API, Follow: p.follow, Begin: p.beginSession, Catalog: p.catalog, Expand: p.expand, Note: p.c.note}
+		API: p.conn.API, Follow: p.follow, Begin: p.beginSession, Catalog: p.catalog, Expand: p.expand, Files: p.conn.Workspace, Note: p.c.note}
 }
 
 // beginSession starts a mission with the first message of a session.
@@ -262,9 +262,11 @@ func (p *served) catalog(context.Context) (c v1.Catalog, err error) {
 			if a.Name == cast.Owner() || a.Mode == "primary" {
 				one.Profile = profile
 			}
-			c.Agents = append(c.Agents, one)
+			c.Agents, c.Tools = append(c.Agents, one), append(c.Tools, a.Tools...)
 		}
 	}
+	slices.Sort(c.Tools)
+	c.Tools = slices.Compact(c.Tools)
 	for _, one := range slashCommands() {
 		if one.do == nil {
 			c.Commands = append(c.Commands, v1.Command{Name: one.name, Description: one.short, Template: "$ARGUMENTS"})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"centurion"
 	"centurion/agents"
@@ -16,8 +17,11 @@ import (
 	"centurion/store"
 )
 
-// Untitled is the title of a conversation that has no message.
-const Untitled = "New session"
+// Untitled begins the title of a conversation that has no message.
+const Untitled = "New session - "
+
+// untitled is the title of one that is opened now, by which a list tells it from others.
+func untitled() string { return Untitled + time.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // maxTitle limits a title, in characters.
 const maxTitle = 200
@@ -48,7 +52,7 @@ type Change struct {
 	Agent    *string `json:"agent,omitempty"`
 	Model    *string `json:"model,omitempty"`
 	Profile  *string `json:"profile,omitempty"`
-	Archived *bool   `json:"archived,omitempty"`
+	Archived *int64  `json:"archived,omitempty"` // Unix milliseconds; 0 for one that is not archived any more
 }
 
 // Query selects conversations. Those that were removed are in no list.
@@ -61,7 +65,7 @@ type Query struct {
 
 // Open makes a conversation without a message. The error has centurion.KindUsage for an unknown profile, agent or model.
 func (d *Desk) Open(ctx context.Context, o Opening) (centurion.Session, error) {
-	rec := session.New(centurion.Session{Title: cmp.Or(clean(o.Title), Untitled), Directory: d.Directory, ProjectID: "global", Slug: "0", Version: d.Version,
+	rec := session.New(centurion.Session{Title: cmp.Or(clean(o.Title), untitled()), Directory: d.Directory, ProjectID: "global", Slug: "0", Version: d.Version,
 		Metadata: centurion.SessionMeta{Address: "0/"}}, centurion.Now())
 	if err := d.begins(&rec, o); err != nil {
 		return rec, err
@@ -116,8 +120,8 @@ func (d *Desk) Change(ctx context.Context, id string, c Change) (centurion.Sessi
 		}
 		if c.Archived != nil {
 			m.Archived = centurion.Time{}
-			if *c.Archived {
-				m.Archived = centurion.Now()
+			if at := *c.Archived; at > 0 {
+				m.Archived = centurion.Time{Time: time.UnixMilli(at)}
 			}
 		}
 		rec = Shown(rec, m)
@@ -144,13 +148,10 @@ func (d *Desk) changeOpened(tx *store.Tx, rec *centurion.Session, c Change) erro
 		return err
 	}
 	if c.Title != nil {
-		rec.Title = cmp.Or(clean(*c.Title), Untitled)
+		rec.Title = cmp.Or(clean(*c.Title), untitled())
 	}
 	if c.Archived != nil {
-		rec.Time.Archived = 0
-		if *c.Archived {
-			rec.Time.Archived = centurion.Now().Millis()
-		}
+		rec.Time.Archived = max(*c.Archived, 0)
 	}
 	return d.put(tx, rec, centurion.EventSessionRenamed)
 }

@@ -64,7 +64,7 @@ func record(ctx context.Context, st *store.Store, o opening) error {
 				return err
 			}
 			rec.Time.Created = was.Time.Created
-			if was.Title != roots.Untitled {
+			if !strings.HasPrefix(was.Title, roots.Untitled) {
 				m.Title = was.Title
 			}
 		}

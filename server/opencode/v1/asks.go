@@ -35,7 +35,7 @@ func (p *Project) askRoutes() map[string]route {
 				Message string `json:"message"`
 			}](r)
 			if err == nil {
-				err = p.allow(r.Context(), r.PathValue("id"), b.Reply)
+				err = p.allow(r.Context(), r.PathValue("id"), b.Reply, b.Message)
 			}
 			return true, err
 		},
@@ -44,7 +44,7 @@ func (p *Project) askRoutes() map[string]route {
 				Response string `json:"response"`
 			}](r)
 			if err == nil {
-				err = p.allow(r.Context(), r.PathValue("id"), b.Response)
+				err = p.allow(r.Context(), r.PathValue("id"), b.Response, "")
 			}
 			return true, err
 		},
@@ -95,18 +95,22 @@ func (p *Project) ask(ctx context.Context, id string, dialog bool) (store.Ask, e
 			return a, nil
 		}
 	}
-	return store.Ask{}, &centurion.Error{Kind: centurion.KindNotFound, Msg: "nothing waits for an answer to " + id}
+	tag := map[bool]string{true: "PermissionNotFoundError", false: "QuestionNotFoundError"}[dialog]
+	return store.Ask{}, &overError{tag, id, "nothing waits for an answer to " + id}
 }
 
-func (p *Project) allow(ctx context.Context, id, reply string) error {
+func (p *Project) allow(ctx context.Context, id, reply, why string) error {
 	if !slices.Contains([]string{"once", "always", "reject"}, reply) {
 		return &centurion.Error{Kind: centurion.KindUsage, Msg: "the reply is once, always or reject"}
 	}
 	a, err := p.ask(ctx, id, true)
-	if err == nil {
-		err = p.API().Answer(ctx, a.ID, reply)
+	if err != nil {
+		return err
 	}
-	return err
+	if why = strings.TrimSpace(why); reply == "reject" && why != "" {
+		reply = why // any other word refuses, and is told to the agent
+	}
+	return p.API().Answer(ctx, a.ID, reply)
 }
 
 // spoken is the answer to a question: the word of a choice, or what the person wrote.

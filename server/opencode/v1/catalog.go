@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -36,6 +39,15 @@ type Agent struct {
 // Command is a command that a person can give.
 type Command struct {
 	Name, Description, Agent, Template string
+}
+
+var hint = regexp.MustCompile(`\$(ARGUMENTS|[1-9])`)
+
+// hints are the arguments that a template has, in their order.
+func hints(template string) []string {
+	found := hint.FindAllString(template, -1)
+	slices.Sort(found)
+	return some(slices.Compact(found))
 }
 
 type modelInfo struct {
@@ -76,6 +88,7 @@ type commandInfo struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description,omitempty"`
 	Agent       string   `json:"agent,omitempty"`
+	Source      string   `json:"source"`
 	Template    string   `json:"template"`
 	Hints       []string `json:"hints"`
 }
@@ -83,6 +96,7 @@ type commandInfo struct {
 type projectInfo struct {
 	ID        string           `json:"id"`
 	Worktree  string           `json:"worktree"`
+	VCS       string           `json:"vcs,omitempty"`
 	Time      map[string]int64 `json:"time"`
 	Sandboxes []string         `json:"sandboxes"`
 }
@@ -123,12 +137,14 @@ func (p *Project) catalogRoutes() map[string]route {
 		}
 	}
 	fixed := func(v any) route { return func(*http.Request) (any, error) { return v, nil } }
-	project := projectInfo{"global", p.Directory, map[string]int64{"created": 0, "updated": 0}, []string{}}
+	project := projectInfo{"global", p.Directory, p.vcs(), map[string]int64{"created": 0, "updated": 0}, []string{}}
 	return map[string]route{
 		"GET /global/health":   fixed(map[string]any{"healthy": true, "version": p.Version}),
 		"GET /path":            fixed(map[string]string{"home": p.Home, "state": p.State, "config": p.Config, "worktree": p.Directory, "directory": p.Directory}),
 		"GET /project":         fixed([]projectInfo{project}),
 		"GET /project/current": fixed(project),
+		"GET /provider/auth":   fixed(map[string]any{}),
+		"GET /skill":           fixed([]any{}),
 		"GET /lsp":             fixed([]any{}),
 		"GET /formatter":       fixed([]any{}),
 		"GET /mcp":             fixed(map[string]any{}),
@@ -164,7 +180,7 @@ func (p *Project) catalogRoutes() map[string]route {
 		"GET /command": of(func(c Catalog) any {
 			out := []commandInfo{}
 			for _, one := range c.Commands {
-				out = append(out, commandInfo{one.Name, one.Description, one.Agent, one.Template, []string{"$ARGUMENTS"}})
+				out = append(out, commandInfo{one.Name, one.Description, one.Agent, "command", one.Template, hints(one.Template)})
 			}
 			return out
 		}),
@@ -200,7 +216,28 @@ func (p *Project) catalogRoutes() map[string]route {
 			}
 			return true, err
 		},
+		"POST /tui/publish": func(r *http.Request) (any, error) {
+			b, err := read[struct {
+				Type       string         `json:"type"`
+				Properties map[string]any `json:"properties"`
+			}](r)
+			if err == nil && !slices.Contains([]string{"tui.toast.show", "tui.prompt.append", "tui.command.execute", "tui.session.select"}, b.Type) {
+				err = &centurion.Error{Kind: centurion.KindUsage, Msg: "type: only events of the terminal client are published"}
+			}
+			if err == nil {
+				p.send(b.Type, b.Properties)
+			}
+			return true, err
+		},
 	}
+}
+
+// vcs is the project's version control.
+func (p *Project) vcs() string {
+	if _, err := os.Stat(filepath.Join(p.Directory, ".git")); err != nil {
+		return ""
+	}
+	return "git"
 }
 
 // profileOf is the profile that an agent leads, "" for the default of "".
@@ -224,7 +261,7 @@ func (p *Project) profileOf(ctx context.Context, agent string) (string, error) {
 	return "", unknown("agent", agent, names)
 }
 
-// checkModel refuses a model whose provider is not configured.
+// checkModel refuses a model that is not in the list.
 func (p *Project) checkModel(ctx context.Context, ref string) error {
 	if ref == "" {
 		return nil
@@ -233,11 +270,10 @@ func (p *Project) checkModel(ctx context.Context, ref string) error {
 	if err != nil {
 		return err
 	}
-	provider, _, _ := strings.Cut(ref, "/")
 	var names []string
 	for _, m := range c.Models {
-		if names = append(names, m.Ref.String()); m.Ref.Provider == provider {
-			return nil // a model that the list does not know can be used
+		if names = append(names, m.Ref.String()); m.Ref.String() == ref {
+			return nil
 		}
 	}
 	return unknown("model", ref, names)

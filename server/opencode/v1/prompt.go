@@ -136,7 +136,18 @@ func (p *Project) commanded(r *http.Request) (any, error) {
 	if first.Session = s.ID; first.Profile != agents.ProfileMission {
 		first.Agent, first.Model = orElse(first.Agent, b.Agent), orElse(first.Model, b.Model)
 	}
-	return p.bring(r.Context(), s, first, true)
+	got, err := p.bring(r.Context(), s, first, true)
+	if m, ok := got.(message); ok {
+		p.send("command.executed", executedEvent{b.Command, s.ID, b.Arguments, m.Info.ID})
+	}
+	return got, err
+}
+
+type executedEvent struct {
+	Name      string `json:"name"`
+	Session   string `json:"sessionID"`
+	Arguments string `json:"arguments"`
+	Message   string `json:"messageID"`
 }
 
 func orElse(s, otherwise string) string {

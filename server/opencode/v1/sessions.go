@@ -151,8 +151,8 @@ func (p *Project) change(r *http.Request) (any, error) {
 	}
 	c := roots.Change{Title: b.Title}
 	if b.Time != nil && b.Time.Archived != nil {
-		archived := *b.Time.Archived > 0
-		c.Archived = &archived
+		at := int64(*b.Time.Archived)
+		c.Archived = &at
 	}
 	if c.Title == nil && c.Archived == nil {
 		return shownSession(s), nil
@@ -272,6 +272,7 @@ func (p *Project) fork(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err = p.API().Session(r.Context(), copied.Session)
+	title := s.Title + " (fork #1)"
+	s, err = p.API().Change(r.Context(), copied.Session, roots.Change{Title: &title})
 	return shownSession(s), err
 }

@@ -16,6 +16,7 @@ import (
 	"centurion"
 	"centurion/server"
 	"centurion/server/opencode"
+	"centurion/workspace"
 )
 
 // Project is an open project. Its functions are those of its host, in this process or another one.
@@ -33,6 +34,7 @@ type Project struct {
 	Catalog func(ctx context.Context) (Catalog, error)
 	// Expand makes a message of a command.
 	Expand func(ctx context.Context, command, arguments string) (Begin, error)
+	Files  *workspace.Workspace
 	Note   func(string) // tells the person who runs the server; never nil
 
 	hub  opencode.Hub
@@ -83,7 +85,7 @@ type route = func(r *http.Request) (any, error)
 // routes are those of OpenCode that are served, by pattern.
 func (p *Project) routes() map[string]route {
 	all := map[string]route{}
-	for _, some := range []map[string]route{p.catalogRoutes(), p.sessionRoutes(), p.promptRoutes(), p.askRoutes()} {
+	for _, some := range []map[string]route{p.catalogRoutes(), p.sessionRoutes(), p.promptRoutes(), p.askRoutes(), p.fileRoutes()} {
 		for pattern, do := range some {
 			all[pattern] = do
 		}
@@ -157,7 +159,10 @@ func answer(w http.ResponseWriter, v any, err error) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	if err != nil {
+	if over, ok := errors.AsType[*overError](err); ok {
+		w.WriteHeader(http.StatusNotFound)
+		v = over
+	} else if err != nil {
 		status, body := failure(err)
 		w.WriteHeader(status)
 		v = body
@@ -167,6 +172,15 @@ func answer(w http.ResponseWriter, v any, err error) {
 
 // Refuse answers a request with an error, as OpenCode's clients know it.
 func Refuse(w http.ResponseWriter, err error) { answer(w, nil, err) }
+
+// overError says that an ask is over, as OpenCode's clients know it.
+type overError struct {
+	Tag     string `json:"_tag"`
+	Request string `json:"requestID"`
+	Message string `json:"message"`
+}
+
+func (e *overError) Error() string { return e.Message }
 
 type errorBody struct {
 	Name string         `json:"name"`
@@ -190,14 +204,12 @@ func failure(err error) (int, errorBody) {
 	}
 }
 
-// read decodes a request's body, which has no field that OpenCode does not know. An empty one is an empty object.
+// read decodes a request's body. An empty one is an empty object, and a field that a newer client sends is passed over.
 func read[T any](r *http.Request) (v T, err error) {
 	if r.ContentLength == 0 {
 		return v, nil
 	}
-	d := json.NewDecoder(r.Body)
-	d.DisallowUnknownFields()
-	if err := d.Decode(&v); err != nil {
+	if err := json.NewDecoder(r.Body).Decode(&v); err != nil {
 		return v, &centurion.Error{Op: "read request", Kind: centurion.KindUsage, Err: err}
 	}
 	return v, nil

@@ -260,14 +260,34 @@ func (p *Project) tellParts(ctx context.Context, session, id string, parts ...st
 	if err != nil {
 		return err
 	}
-	if len(parts) == 0 {
+	whole := m.Info.Time.Completed > 0 // what a client waits for comes last
+	if len(parts) == 0 && !whole {
 		p.send("message.updated", messageEvent{session, m.Info})
 	}
 	for _, part := range m.Parts {
-		delete(p.view.parts, part.ID)
-		p.send("message.part.updated", partEvent{session, p.shown(part), time.Now().UnixMilli()})
+		p.tellPart(part)
+	}
+	if len(parts) == 0 && whole {
+		p.send("message.updated", messageEvent{session, m.Info})
 	}
 	return nil
+}
+
+// tellPart tells a part. A call is first told as one that waits, as OpenCode's server does.
+func (p *Project) tellPart(part centurion.Part) {
+	now, told := time.Now().UnixMilli(), p.view.parts
+	if part.Type == centurion.PartTool && part.State != nil {
+		if !told[part.ID] && part.State.Status != centurion.ToolPending {
+			waits := part
+			waits.State = &centurion.ToolState{Status: centurion.ToolPending}
+			p.send("message.part.updated", partEvent{part.SessionID, p.shown(waits), now})
+		}
+		told[part.ID] = true
+	}
+	if part.Type != centurion.PartTool || part.State.Ended() {
+		delete(told, part.ID)
+	}
+	p.send("message.part.updated", partEvent{part.SessionID, p.shown(part), now})
 }
 
 // shown is a part as clients know it.
@@ -438,6 +458,11 @@ type repliedEvent struct {
 	Reply   string `json:"reply"`
 }
 
+type rejectedEvent struct {
+	Session string `json:"sessionID"`
+	Request string `json:"requestID"`
+}
+
 type answeredEvent struct {
 	Session string     `json:"sessionID"`
 	Request string     `json:"requestID"`
@@ -456,6 +481,10 @@ func (p *Project) tellAnswer(e centurion.Event) error {
 			reply = "reject"
 		}
 		p.send("permission.replied", repliedEvent{e.Session, d.ID, reply})
+		return nil
+	}
+	if d.Answer == event.NoAnswer {
+		p.send("question.rejected", rejectedEvent{e.Session, questionID(d.ID)})
 		return nil
 	}
 	p.send("question.replied", answeredEvent{e.Session, questionID(d.ID), [][]string{{d.Answer}}})
