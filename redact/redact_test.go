@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,9 +35,13 @@ func TestText(t *testing.T) {
 		"https://" + pat + "@github.com":     "https://[key github]@github.com",
 		`a\n` + pat:                          `a\n[key github]`,
 		`\u003c` + pat + `\u003e`:            `\u003c[key github]\u003e`,
+		`{"a": "zq7-Own/Key+42\"<&>"}`:       `{"a": "[key OWN]"}`,
 		"x" + pat:                            "x" + pat,
 		pat[:30]:                             pat[:30],
 		"AKIAIOSFODNN7EXAMPLE":               "[key aws]",
+		"AKIAZOSFODNN7EXAMPLZ":               "[key aws]",
+		"sk-0123456789abcdef0123456789-----": "[key sk]-----",
+		"sk-ant-colony-before-the-animation": "sk-ant-colony-before-the-animation",
 		"AKIAIOSFODNN7EXAMPLEX":              "AKIAIOSFODNN7EXAMPLEX",
 		"AKIAiosfodnn7example":               "AKIAiosfodnn7example",
 		"sk-0123456789abcdef0123456789":      "[key sk]",
@@ -159,6 +164,7 @@ func TestLost(t *testing.T) {
 		{"key=" + pat, "key=[key OWN]", ""},
 		{"", "key=[key github]", ""},
 		{own + pat, own + "[key github]", "[key github]"},
+		{"[key github] " + pat, "[key github] [key github] " + pat, ""},
 	} {
 		if got := k.Lost(c.before, c.after); got != c.want {
 			t.Errorf("%q to %q: %q, want %q", c.before, c.after, got, c.want)
@@ -199,5 +205,51 @@ func TestMixed(t *testing.T) {
 		if got := mixed(s); got != want {
 			t.Errorf("%q: %v, want %v", s, got, want)
 		}
+	}
+}
+
+// Keys may be added at any time. A value has one name, the first, and a name has nothing that would break a text.
+func TestAdd(t *testing.T) {
+	t.Parallel()
+	k := New(Key{"A", " k1k1k1k1k1\n"}, Key{"B", "k1k1k1k1k1"})
+	k.Add(Key{"a\"b\\c<d>\u0150.x/y-z w_0", "k2k2k2k2k2"}, Key{"C", "short1"})
+	if got, want := k.Text("k1k1k1k1k1 k2k2k2k2k2 short1"), "[key A] [key a_b_c_d__.x/y-z w_0] short1"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := k.Mark("[key A] [key B]") + k.Mark("[key B]") + (*Keys)(nil).Mark("[key A]"); got != "[key A]" {
+		t.Errorf("mark %q", got)
+	}
+}
+
+// failing refuses to be written to, and counts how often that was tried.
+type failing struct{ tries int }
+
+func (f *failing) Write([]byte) (int, error) { f.tries++; return 0, io.ErrClosedPipe }
+
+// What a writer cannot pass on is an error of the call that tried; nothing certain yet is not passed on at all.
+func TestWriterFails(t *testing.T) {
+	t.Parallel()
+	to := &failing{}
+	w := keys().Writer(to)
+	if _, err := w.Write([]byte(own[:4])); err != nil || to.tries != 0 {
+		t.Errorf("held back: %v, %d tries", err, to.tries)
+	}
+	if err := w.Close(); err != io.ErrClosedPipe {
+		t.Errorf("close: %v", err)
+	}
+	if _, err := w.Write([]byte("words ")); err != io.ErrClosedPipe || to.tries != 2 {
+		t.Errorf("write: %v, %d tries", err, to.tries)
+	}
+}
+
+// A stream that is used again knows nothing of its earlier text.
+func TestStreamAgain(t *testing.T) {
+	t.Parallel()
+	s := keys().Stream(false)
+	if got := s.Next("word") + s.End() + "|" + s.Next(pat+" ") + s.End(); got != "word|[key github] " {
+		t.Errorf("got %q", got)
+	}
+	if s = (*Keys)(nil).Stream(false); s.Next(pat)+s.End() != pat {
+		t.Error("without keys something is replaced")
 	}
 }
