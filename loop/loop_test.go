@@ -226,16 +226,22 @@ func TestOwnQuestion(t *testing.T) {
 	const host = "None of the items that are left can be worked on: T1 Licence. What should happen with them?"
 	for said, want := range map[string]string{
 		"":                        host,
+		" \n":                     host,
+		" I\n wait. ":             host + " Its agent said last: I wait.",
+		strings.Repeat("b", 501):  host + " Its agent said last: " + strings.Repeat("b", 500) + "…",
+		"MIT or Apache?\n":        "MIT or Apache? (Left: T1 Licence)",
 		"I wait.":                 host + " Its agent said last: I wait.",
 		"All set. MIT or Apache?": "All set. MIT or Apache? (Left: T1 Licence)",
 	} {
 		f.Said = said
-		if d := decide(f); d.Action != Block || d.Question != want || d.Asks != strings.HasPrefix(want, "All") {
+		if d := decide(f); d.Action != Block || d.Question != want || d.Asks != !strings.HasPrefix(want, host) {
 			t.Errorf("%q: %+v, want %q", said, d, want)
 		}
 	}
 	for text, want := range map[string]bool{
 		"": false, "Done.": false, "Is it? Yes.": false, "Which one?": true, "**Which one?**": true, "Which one?\n\n- MIT\n- Apache": true,
+		" Which one?  \n  - MIT \n ": true, "どれですか？はい": false, "Which?\n• MIT\n(a) BSD\nb: GPL": true, "Which?\nMIT - or not": false, "Which?\n-MIT": false,
+		"\"Which one?\"": true, "Which?\n123. MIT": false,
 		"Which one?\n1. MIT\n2) Apache": true, "Was it so? I looked.\n- a\n- b": false, "Which?\nI take MIT.": false, "どれですか？": true, "- one\n- two": false,
 	} {
 		if Asks(text) != want {
@@ -253,6 +259,45 @@ func TestQuestionNamesWhatIsLeft(t *testing.T) {
 	}
 	if d = decide(Facts{HasTodo: true, EverHadItems: true, Counts: Counts{Blocked: 2}}); !strings.Contains(d.Question, "worked on: 2 items.") {
 		t.Errorf("%+v", d)
+	}
+}
+
+// A policy of one's own replaces the defaults.
+func TestPolicyOverrides(t *testing.T) {
+	t.Parallel()
+	p := Policy{Countdown: time.Minute, NewApproach: 1, GiveUp: 2}
+	f := Facts{HasTodo: true, EverHadItems: true, Counts: Counts{Open: 1}, Runnable: []string{"T1"}, Next: []string{"T1 One"}, RoundsWithoutProgress: 1}
+	if d := p.Decide(f); d.After != time.Minute || !strings.Contains(d.Prompt, "Nothing has changed in 1 rounds") {
+		t.Errorf("%+v", d)
+	}
+	f.RoundsWithoutProgress = 2
+	if d := p.Decide(f); d.Action != Block || d.Question != "There was no progress in 2 rounds. Open: T1 One. What should be done differently?" {
+		t.Errorf("%+v", d)
+	}
+}
+
+// Each prompt says what the agent is to do, each question what the person is asked.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for want, f := range map[string]Facts{
+		"write it with update_todo":                    {PlanOnly: true},
+		"The plan was asked for twice":                 {PlanOnly: true, RoundsWithoutProgress: 1},
+		"call mission_complete. If only the person":    {FinishedText: true, Said: "Which?"},
+		"if it is reached, say what was done":          {},
+		"ended its turn without an answer 5 times":     {RoundsWithoutProgress: 5},
+		"vanished. Should the mission":                 {EverHadItems: true},
+		"no items any more. Should the mission":        {EverHadItems: true, HasTodo: true},
+		"cannot be read: line 3. Please fix it":        {TodoError: "line 3"},
+		"the host runs it. If something is left to do": {Claimed: true, Bare: true},
+		"Which licence?":                               {FinishedText: true, Said: " Which licence?\n", RoundsWithoutProgress: 1},
+	} {
+		d := decide(f)
+		if got := d.Prompt + d.Question; !strings.Contains(got, want) || strings.TrimSpace(got) != got {
+			t.Errorf("%+v: %q, want %q", f, got, want)
+		}
+	}
+	if c := (Counts{Open: 1, Running: 2, Done: 4, Cancelled: 8, Blocked: 16}); c.Total() != 31 || c.Left() != 19 {
+		t.Errorf("%d items, %d left", c.Total(), c.Left())
 	}
 }
 

@@ -177,6 +177,16 @@ func TestWords(t *testing.T) {
 		{Failure{Err: fail(centurion.KindRateLimit), RateLimits: 9}, "the provider says too many requests, 9 times in a row: call model: said so", "wait until the limit is over"},
 		{Failure{Err: &centurion.Error{Kind: centurion.KindRateLimit, RetryAfter: 2 * time.Hour}, RateLimits: 1}, "the provider says too many requests and asks to wait 2h0m0s: rate_limit", "wait until the limit is over"},
 		{Failure{Err: fail(centurion.KindRateLimit), RateLimits: 2}, "the provider says too many requests; waiting 1m0s (2 of 8)", ""},
+		{Failure{Err: &centurion.Error{Kind: centurion.KindRateLimit, RetryAfter: time.Hour}, RateLimits: 9}, "the provider says too many requests, 9 times in a row: rate_limit", "wait until the limit is over"},
+		{Failure{Err: fail(centurion.KindOverloaded), Attempt: 1}, "the provider is overloaded (attempt 1 of 3)", ""},
+		{Failure{Err: fail(centurion.KindNoAnswer), Attempt: 1}, "the model ended without an answer (attempt 1 of 3)", ""},
+		{Failure{Err: fail(centurion.KindNoAnswer), Attempt: 2}, "the model ended without an answer again (attempt 2 of 3)", ""},
+		{Failure{Err: errors.New("odd \n"), Attempt: 4}, "an unexpected error, 4 times in a row: odd", "see `centurion logs`"},
+		{Failure{Err: fail("from a newer version")}, "from a newer version: call model: said so", "see `centurion logs`"},
+		{Failure{Err: fail(centurion.KindConfig)}, "the configuration is wrong: call model: said so", "see `centurion logs`"},
+		{Failure{Err: fail(centurion.KindRefusal), Fallbacks: []string{"b/two"}}, "the model failed: the model refused to answer: call model: said so; continuing with b/two", ""},
+		{Failure{Err: fail(centurion.KindNetwork), Attempt: 1, Recovering: true}, "a recovery of this session is already under way", ""},
+		{Failure{Err: centurion.ErrCancelled}, "cancelled: this was wanted and is not recovered", ""},
 		{Failure{Err: fail(centurion.KindOverflow), Attempt: 4}, "the conversation is longer than the model's window, also after it was shortened: call model: said so", "split the work into smaller items"},
 		{Failure{Err: fail(centurion.KindBudget)}, "the spending limit is reached", "--max-cost"},
 		{Failure{Err: fail(centurion.KindDisk)}, "the disk is full or failing", "free some space"},
@@ -196,12 +206,28 @@ func TestWords(t *testing.T) {
 }
 
 func TestPolicyOverrides(t *testing.T) {
-	p := Policy{MaxAttempts: 1, Cooldown: time.Second}
-	if d := p.Decide(Failure{Err: fail(centurion.KindStall), Attempt: 1}); d.Action != Retry || d.Wait != time.Second {
-		t.Errorf("first: %+v", d)
+	p := Policy{MaxAttempts: 2, Cooldown: time.Second, RateLimitWait: 3 * time.Second, MaxRateLimits: 5, MaxWait: 10 * time.Second, MaxRetryAfter: time.Minute}
+	limited := func(after time.Duration) error {
+		return &centurion.Error{Kind: centurion.KindRateLimit, RetryAfter: after}
 	}
-	if d := p.Decide(Failure{Err: fail(centurion.KindStall), Attempt: 2}); d.Action != GiveUp {
-		t.Errorf("second: %+v", d)
+	for _, test := range []struct {
+		f      Failure
+		action Action
+		wait   time.Duration
+	}{
+		{Failure{Err: fail(centurion.KindStall), Attempt: 2}, Retry, time.Second},
+		{Failure{Err: fail(centurion.KindStall), Attempt: 3}, GiveUp, 0},
+		{Failure{Err: fail(centurion.KindOverflow), Attempt: 3}, GiveUp, 0},
+		{Failure{Err: limited(0), RateLimits: 1}, Retry, 3 * time.Second},
+		{Failure{Err: limited(0), RateLimits: 2}, Retry, 6 * time.Second},
+		{Failure{Err: limited(0), RateLimits: 5}, Retry, 10 * time.Second},
+		{Failure{Err: limited(0), RateLimits: 6}, AskPerson, 0},
+		{Failure{Err: limited(time.Minute), RateLimits: 1}, Retry, time.Minute},
+		{Failure{Err: limited(time.Minute + 1), RateLimits: 1}, AskPerson, 0},
+	} {
+		if d := p.Decide(test.f); d.Action != test.action || d.Wait != test.wait {
+			t.Errorf("%+v: %s after %v (%s), want %s after %v", test.f, d.Action, d.Wait, d.Reason, test.action, test.wait)
+		}
 	}
 }
 
