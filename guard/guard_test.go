@@ -86,6 +86,9 @@ func TestGroupErrors(t *testing.T) {
 	if p, ok := errors.AsType[*PanicError](err); !ok || p.Name != "c" || centurion.KindOf(err) != centurion.KindCrashed {
 		t.Errorf("the panic is missing: %v", err)
 	}
+	if again := g.Wait(); again.Error() != err.Error() {
+		t.Errorf("asked once more: %v", again)
+	}
 	var none Group
 	if err := none.Wait(); err != nil {
 		t.Errorf("an empty group: %v", err)
@@ -126,4 +129,31 @@ func TestAfter(t *testing.T) {
 			t.Errorf("after the end %d had run", ran.Load())
 		}
 	})
+}
+
+// A sleep lasts as long as it should, or ends with the true cause of its context's end.
+func TestSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		start := time.Now()
+		if err := Sleep(ctx, time.Minute); err != nil || time.Since(start) != time.Minute {
+			t.Errorf("slept %s: %v", time.Since(start), err)
+		}
+		time.AfterFunc(time.Second, func() { cancel(centurion.ErrShutdown) })
+		start = time.Now()
+		if err := Sleep(ctx, time.Minute); err != centurion.ErrShutdown || time.Since(start) != time.Second {
+			t.Errorf("slept %s: %v", time.Since(start), err)
+		}
+	})
+}
+
+func TestClosed(t *testing.T) {
+	c := make(chan struct{})
+	if Closed(c) {
+		t.Error("an open channel is closed")
+	}
+	close(c)
+	if !Closed(c) {
+		t.Error("a closed channel is open")
+	}
 }
