@@ -18,9 +18,17 @@ func TestContinued(t *testing.T) {
 		{ID: "gone", Item: "T5", Status: TaskCancelled},
 		{ID: "x", Session: "s4", Status: TaskBlocked},
 		{ID: "y", Session: "s4", Status: TaskBlocked},
+		{ID: "judged", Item: "T6", Status: TaskFailed},
+		{ID: "judge", Item: "T6", Reviews: true, Status: TaskRunning},
+		{ID: "reverted", Item: "T7", Status: TaskCompleted, Undone: MillisTime(1)},
+		{ID: "redone", Item: "T7", Status: TaskRunning},
+		{ID: "lone", Status: TaskBlocked},
+		{ID: "heir", Resumes: "lone", Status: TaskRunning},
+		{ID: "undone", Item: "T8", Status: TaskCancelled, Undone: MillisTime(1)},
+		{ID: "later", Item: "T8", Status: TaskRunning},
 		{ID: "z", Status: TaskCompleted},
 	}
-	want := map[string]string{"a": "c", "b": "c", "x": "y"}
+	want := map[string]string{"a": "c", "b": "c", "x": "y", "reverted": "redone", "lone": "heir"}
 	if got := Continued(tasks); !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

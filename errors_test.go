@@ -63,6 +63,13 @@ func TestErrorText(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
+	for err, kind := range map[*centurion.Error]centurion.Kind{centurion.ErrCancelled: centurion.KindCancelled, centurion.ErrShutdown: centurion.KindInterrupted,
+		centurion.ErrHandover: centurion.KindInterrupted, centurion.ErrBudget: centurion.KindBudget} {
+		want := map[*centurion.Error]string{centurion.ErrCancelled: "cancelled", centurion.ErrShutdown: "interrupted", centurion.ErrHandover: "handed over to another host", centurion.ErrBudget: "budget reached"}[err]
+		if err.Kind != kind || err.Error() != want {
+			t.Errorf("%s of kind %s, want %s of kind %s", err, err.Kind, want, kind)
+		}
+	}
 	if !errors.Is(&centurion.Error{Op: "a", Err: io.EOF}, io.EOF) {
 		t.Error("the cause cannot be found")
 	}

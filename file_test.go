@@ -77,6 +77,8 @@ func TestNewFile(t *testing.T) {
 		{"d", centurion.MimeWebP, webp("VP8 ", 0, 0, 0, 0x9d, 0x01, 0x2a, 0x40, 0x01, 0xf0, 0x00), 320, 240},
 		{"e", centurion.MimeWebP, webp("VP8L", 0x2f, 0x3f, 0xc1, 0x3b, 0x00), 320, 240},
 		{"f", centurion.MimeWebP, webp("VP8X", 0, 0, 0, 0, 0x3f, 0x01, 0x00, 0xef, 0x00, 0x00), 320, 240},
+		{"wide", centurion.MimePNG, picture(t, centurion.MimePNG, 8000, 1), 8000, 1},
+		{"big", centurion.MimePNG, append(picture(t, centurion.MimePNG, 1, 2), make([]byte, centurion.MaxFile)...)[:centurion.MaxFile], 1, 2},
 		{"g.png", centurion.MimePDF, []byte("%PDF-1.7\n<< /Type /Page >> << /Type /Pages >>"), 0, 0},
 	} {
 		f, err := centurion.NewFile("dir/"+tt.name, tt.data)
@@ -99,7 +101,7 @@ func TestNewFile(t *testing.T) {
 		"too many bytes": {append([]byte("%PDF-1.7\n"), make([]byte, centurion.MaxFile)...), "it has 3.8 MB; at most 3.8 MB"},
 		"too wide":       {picture(t, centurion.MimePNG, centurion.MaxSide+1, 1), "8001×1 pixels; a model takes at most 8000"},
 	} {
-		if _, err := centurion.NewFile("a.png", tt.data); centurion.KindOf(err) != centurion.KindUsage || !strings.Contains(err.Error(), tt.says) {
+		if _, err := centurion.NewFile("a.png", tt.data); centurion.KindOf(err) != centurion.KindUsage || !strings.HasPrefix(err.Error(), "attach a.png: ") || !strings.Contains(err.Error(), tt.says) || centurion.HintOf(err) == "" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -129,13 +131,17 @@ func TestCheckFiles(t *testing.T) {
 	}{
 		"as big as may be": {many(exact, 8), ""},
 		"many":             {many(f, centurion.MaxFiles), ""},
-		"too many":         {many(f, centurion.MaxFiles+1), "21 attachments; a message takes at most 20"},
-		"too big together": {many(big, 7), "together; a message takes 20 MB"},
-		"a lie":            {[]centurion.File{lie}, "it is said to be image/jpeg and is image/png"},
+		"damaged":          {[]centurion.File{f, {Mime: f.Mime, Path: "b.png", Data: f.Data[:20]}}, "attach b.png: the image (image/png) cannot be read"},
+		"too many":         {many(f, centurion.MaxFiles+1), "attach files: 21 attachments; a message takes at most 20"},
+		"too big together": {many(big, 7), "attach files: the files have 21 MB together; a message takes 20 MB"},
+		"a lie":            {[]centurion.File{lie}, "attach a.png: it is said to be image/jpeg and is image/png"},
 	} {
 		err := centurion.CheckFiles(tt.files)
 		if (err == nil) != (tt.says == "") || err != nil && (!strings.Contains(err.Error(), tt.says) || centurion.KindOf(err) != centurion.KindUsage) {
 			t.Errorf("%s: %v", name, err)
+		}
+		if strings.HasPrefix(tt.says, "attach files") && centurion.HintOf(err) == "" {
+			t.Errorf("%s: no hint", name)
 		}
 	}
 }
@@ -149,6 +155,8 @@ func TestFileTokens(t *testing.T) {
 		"huge":              {of(centurion.MimePNG, picture(t, centurion.MimePNG, 4000, 4000)), 4784},
 		"damaged":           {of(centurion.MimePNG, []byte("x")), 4784},
 		"two pages":         {of(centurion.MimePDF, []byte("%PDF /Type /Page x /Type/Page y /Type /Pages")), 9000},
+		"many pages":        {of(centurion.MimePDF, append([]byte("%PDF"), bytes.Repeat([]byte("/Type /Page "), 101)...)), 450_000},
+		"100 pixels more":   {of(centurion.MimePNG, picture(t, centurion.MimePNG, 751, 100)), 101},
 		"compressed pages":  {of(centurion.MimePDF, append([]byte("%PDF"), make([]byte, 50<<10)...)), 3 * 4500},
 		"nothing but a URL": {centurion.File{Mime: centurion.MimePNG, URL: "file:///a"}.Tokens(), 0},
 	} {
@@ -166,17 +174,23 @@ func TestMediaTakes(t *testing.T) {
 			t.Errorf("%s", mime)
 		}
 	}
-	for head, want := range map[string]string{"RIFF1234WEBP": centurion.MimeWebP, "RIFF1234WEB": "", "RIFX1234WEBP": "", "RIFF1234WAVE": "", "%PDF": "", "GIF88a": ""} {
+	for head, want := range map[string]string{"RIFF1234WEBP": centurion.MimeWebP, "RIFF1234WEB": "", "RIFX1234WEBP": "", "RIFF1234WAVE": "", "%PDF": "", "GIF88a": "", "GIF87a": centurion.MimeGIF, "GIF89a": centurion.MimeGIF, "\xff\xd8\xff": centurion.MimeJPEG, " %PDF-": "", "%PDF-": centurion.MimePDF} {
 		if got := centurion.DetectFile([]byte(head)); got != want {
 			t.Errorf("%q is %q", head, got)
 		}
 	}
-	for name, data := range map[string][]byte{"lossy": webp("VP8 ", 0, 0, 0, 1, 2, 3, 9, 0, 9, 0), "lossless": webp("VP8L", 7, 1, 1, 1, 1), "unknown": webp("VP9 ", 1), "cut": webp("VP8X")[:29]} {
+	for name, data := range map[string][]byte{"lossy": webp("VP8 ", 0, 0, 0, 1, 2, 3, 9, 0, 9, 0), "lossless": webp("VP8L", 7, 1, 1, 1, 1), "unknown": webp("VP9 ", 1), "cut": webp("VP8X")[:29], "sound": append([]byte("RIFF1234WAVE"), webp("VP8X")[12:]...)} {
 		if w, h := (centurion.File{Mime: centurion.MimeWebP, Data: data}).Size(); w != 0 || h != 0 {
 			t.Errorf("a damaged %s is %d×%d", name, w, h)
 		}
 	}
-	for n, want := range map[int64]string{1023: "1023 B", 1024: "1 KB", 1<<20 - 1: "1024 KB", 1 << 20: "1 MB", 1 << 30: "1 GB"} {
+	if w, h := (centurion.File{Mime: centurion.MimeWebP, Data: webp("VP8X")[:30]}).Size(); w != 1 || h != 1 {
+		t.Errorf("the shortest is %d×%d", w, h)
+	}
+	if w, h := (centurion.File{Mime: "image/tiff", Data: picture(t, centurion.MimePNG, 2, 2)}).Size(); w != 0 || h != 0 {
+		t.Errorf("an image of another type is %d×%d", w, h)
+	}
+	for n, want := range map[int64]string{1 << 41: "2048 GB", 1536: "1.5 KB", 1023: "1023 B", 1024: "1 KB", 1<<20 - 1: "1024 KB", 1 << 20: "1 MB", 1 << 30: "1 GB"} {
 		if got := centurion.Bytes(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
@@ -185,7 +199,7 @@ func TestMediaTakes(t *testing.T) {
 	if p.Type != centurion.PartFile || p.SessionID != "ses_1" || p.MessageID != "msg_1" || p.File.Name != "a.png" || centurion.CheckID(centurion.PrefixPart, p.ID) != nil {
 		t.Errorf("%+v", p)
 	}
-	for _, url := range []string{"data:image/png,abcd", "file:///a,b;base64", "data:image/png;base64"} {
+	for _, url := range []string{"data:image/png,abcd", "file:///a,b;base64", "data:image/png;base64", "x-data:image/png;base64,abcd", "data:image/png;base64;x,abcd"} {
 		var f centurion.File
 		if err := json.Unmarshal([]byte(`{"mime":"image/png","url":"`+url+`"}`), &f); err != nil || f.URL != url || f.Data != nil {
 			t.Errorf("%s: %+v, %v", url, f, err)
@@ -198,7 +212,7 @@ func TestFileLabel(t *testing.T) {
 	if got := f.Label(); got != "[image a/b c.png, 4×3]" {
 		t.Error(got)
 	}
-	if got := (centurion.File{Mime: centurion.MimePDF, Name: "x.pdf"}).Describe(); got != "PDF x.pdf" {
+	if got := (centurion.File{Mime: centurion.MimePDF, Name: "x.pdf"}).Describe() + "|" + (centurion.File{}).Describe(); got != "PDF x.pdf|file" {
 		t.Error(got)
 	}
 }

@@ -82,6 +82,9 @@ func TestNewIDUnique(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	if a, b := made[0][0][16:], made[0][1][16:]; a == b || a == strings.Repeat(a[:1], len(a)) {
+		t.Errorf("the random letters are %s and %s", a, b)
+	}
 	seen := make(map[string]bool, each*callers)
 	for _, ids := range made {
 		for _, id := range ids {
@@ -102,6 +105,7 @@ func TestCheckID(t *testing.T) {
 	for name, id := range map[string]string{
 		"empty":           "",
 		"prefix alone":    "tsk_",
+		"no prefix":       good[4:],
 		"another prefix":  centurion.NewID(centurion.PrefixMission),
 		"prefix extended": "x" + good,
 		"no underscore":   strings.Replace(good, "_", "-", 1),
@@ -115,7 +119,7 @@ func TestCheckID(t *testing.T) {
 		"path":            "tsk_../../../../../../etc/pass",
 	} {
 		err := centurion.CheckID(centurion.PrefixTask, id)
-		if centurion.KindOf(err) != centurion.KindUsage || !strings.Contains(err.Error(), "tsk_") || centurion.HintOf(err) == "" {
+		if centurion.KindOf(err) != centurion.KindUsage || !strings.HasPrefix(err.Error(), "read id: ") || !strings.Contains(err.Error(), "tsk_") || centurion.HintOf(err) == "" {
 			t.Errorf("%s: %q: %v", name, id, err)
 		}
 	}

@@ -63,3 +63,25 @@ func TestFinishWords(t *testing.T) {
 		}
 	}
 }
+
+// What cannot be read is an error, never a message or a part with less in it.
+func TestUnreadable(t *testing.T) {
+	for text, to := range map[string]any{
+		`{"role":5}`:                                  new(centurion.Message),
+		`{"role":"user","time":"x"}`:                  new(centurion.Message),
+		`{"role":"assistant","tokens":1}`:             new(centurion.Message),
+		`{"status":"completed","output":1}`:           new(centurion.ToolState),
+		`{"type":"text","text":1}`:                    new(centurion.Part),
+		`{"type":"file","mime":1}`:                    new(centurion.Part),
+		`{"type":"file","url":"data:x;base64,%"}`:     new(centurion.Part),
+		`{"type":"file","mime":"image/png","url":{}}`: new(centurion.File),
+	} {
+		if err := json.Unmarshal([]byte(text), to); err == nil {
+			t.Errorf("%s was read as %+v", text, to)
+		}
+	}
+	b, err := json.Marshal(centurion.Part{ID: "prt_1", Type: centurion.PartCompaction})
+	if err != nil || string(b) != `{"id":"prt_1","sessionID":"","messageID":"","type":"compaction","auto":false}` {
+		t.Errorf("a compaction without data: %s, %v", b, err)
+	}
+}

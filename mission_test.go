@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -140,6 +141,21 @@ func TestMergedHas(t *testing.T) {
 	}
 }
 
+// A mission's own work was last landed with its newest commit, if at all; a task was returned for the causes that its record has.
+func TestLandedAndReturned(t *testing.T) {
+	first, last := centurion.MillisTime(1000), centurion.MillisTime(2000)
+	if got := (centurion.Mission{Landed: []centurion.Landed{{Time: first}, {Time: last}}}).OwnLanding(); !got.Equal(last.Time) {
+		t.Errorf("last landed at %v", got)
+	}
+	if got := (centurion.Mission{}).OwnLanding(); !got.IsZero() {
+		t.Errorf("landed at %v", got)
+	}
+	task := centurion.Task{Rejections: []centurion.Rejection{{Cause: "conflict"}, {Cause: "checks"}}}
+	if !task.RejectedFor("checks") || !task.RejectedFor("conflict") || task.RejectedFor("empty") {
+		t.Errorf("%+v", task.Rejections)
+	}
+}
+
 func TestTaskName(t *testing.T) {
 	for want, task := range map[string]centurion.Task{"T2": {ID: "tsk_1", Item: "T2", Number: 7}, "w7": {ID: "tsk_1", Number: 7}, "tsk_1": {ID: "tsk_1"}} {
 		if got := task.Name(); got != want {
@@ -152,6 +168,7 @@ func TestUncommitted(t *testing.T) {
 	for want, b := range map[string]centurion.Base{
 		"":                          {},
 		" with 3 uncommitted files": {Dirty: 3},
+		", without a.bin and 1 more (4 KB untracked; git add them to include them)":                         {LeftOut: []string{"a.bin", "b"}, LeftOutBytes: 4096},
 		", without a.bin (2 KB untracked; git add it to include it)":                                        {LeftOut: []string{"a.bin"}, LeftOutBytes: 2048},
 		" with 1 uncommitted file, without a.bin and 2 more (4 KB untracked; git add them to include them)": {Dirty: 1, LeftOut: []string{"a.bin", "b", "c"}, LeftOutBytes: 4096},
 	} {
@@ -159,8 +176,8 @@ func TestUncommitted(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	files := []centurion.FileChange{{Path: "c", Old: "a"}, {Path: "b"}, {Path: "a"}}
-	if got := centurion.Paths(files); !slices.Equal(got, []string{"a", "b", "c"}) {
+	files := []centurion.FileChange{{Path: "c", Old: "z"}, {Path: "b", Old: "a"}, {Path: "a"}}
+	if got := centurion.Paths(files); !slices.Equal(got, []string{"a", "b", "c", "z"}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -174,6 +191,11 @@ func TestEvidence(t *testing.T) {
 	}{{nil, none, none}, {[]centurion.Evidence{proven, checked, reviewed}, checked, proven}, {[]centurion.Evidence{reviewed, none}, none, reviewed}} {
 		if w, s := centurion.Weakest(tt.of), centurion.Strongest(tt.of); w != tt.weakest || s != tt.stronges {
 			t.Errorf("%v: %s to %s", tt.of, w, s)
+		}
+	}
+	for e, want := range map[centurion.Evidence]string{none: "no check, proof or review", checked: "checked: a check passed, nothing shows", reviewed: "reviewed: a review passed", proven: "proven: the check fails without"} {
+		if got := e.Words(); !strings.HasPrefix(got, want) {
+			t.Errorf("%s is told as %q", e, got)
 		}
 	}
 	for p, want := range map[centurion.Proof]bool{centurion.ProofProven: true, centurion.ProofRegression: true, centurion.ProofUnproven: false, centurion.ProofFlaky: false, "": false} {
@@ -254,6 +276,18 @@ func TestAsideString(t *testing.T) {
 	if got, want := few.String(), "git ignores out/a, .env: not merged, kept in /d"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	three := centurion.Aside{Dir: "/d", Files: []string{"out/a", "out/b", "c"}}
+	if got, want := three.String(), "git ignores out/a, out/b, c: not merged, kept in /d"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	alike := centurion.Aside{Dir: "/d", Files: []string{"out/a", "out/b", "out/c", "out/d"}}
+	if got, want := alike.String(), "git ignores out/ (4 files): not merged, kept in /d"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	tops := centurion.Aside{Dir: "/d", Files: []string{"x/a", "y/b", "z/c", "z/d"}}
+	if got, want := tops.String(), "git ignores x/, y/, z/ (2 files): not merged, kept in /d"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	many := centurion.Aside{Dir: "/d", Files: []string{".env", "out/a", "out/b", "x/y/z", "q", "r"}}
 	if got, want := many.String(), "git ignores .env, out/ (2 files), x/, 2 more: not merged, kept in /d"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -263,14 +297,14 @@ func TestAsideString(t *testing.T) {
 // A mission that an older version has stored can be read: its reviews were told by an address, or by a task's id.
 func TestPassedByOfOlderVersions(t *testing.T) {
 	var m centurion.Mission
-	if err := json.Unmarshal([]byte(`{"reviewed":{"T1":"0/5","T2":"tsk_1","T3":{"task":"tsk_2","item":"T7","address":"0/6"}}}`), &m); err != nil {
+	if err := json.Unmarshal([]byte(`{"reviewed":{"T1":"0/5","T2":"tsk_1","T4":"0/tsk_1","T3":{"task":"tsk_2","item":"T7","address":"0/6"}}}`), &m); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]centurion.PassedBy{"T1": {Address: "0/5"}, "T2": {Task: "tsk_1"}, "T3": {Task: "tsk_2", Item: "T7", Address: "0/6"}}
+	want := map[string]centurion.PassedBy{"T1": {Address: "0/5"}, "T2": {Task: "tsk_1"}, "T4": {Address: "0/tsk_1"}, "T3": {Task: "tsk_2", Item: "T7", Address: "0/6"}}
 	if !reflect.DeepEqual(m.Reviewed, want) {
 		t.Errorf("read %+v, want %+v", m.Reviewed, want)
 	}
-	if said := fmt.Sprint(m.Reviewed); said != "map[T1:0/5 T2:tsk_1 T3:0/6]" {
+	if said := fmt.Sprint(m.Reviewed); said != "map[T1:0/5 T2:tsk_1 T3:0/6 T4:0/tsk_1]" {
 		t.Errorf("said %s", said)
 	}
 	if err := json.Unmarshal([]byte(`{"reviewed":{"T1":7}}`), &m); err == nil {

@@ -32,6 +32,13 @@ func TestNearest(t *testing.T) {
 		{"a", []string{"b"}, ""}, // nothing alike
 		{"", []string{"x", ""}, ""},
 		{"x", nil, ""},
+		{"worker", []string{"worker", "workers"}, "worker"},
+		{"abcdefghi", []string{"abcdefxyz"}, "abcdefxyz"}, // three of nine
+		{"abcdefgh", []string{"abcdexyz"}, ""},
+		{"ab", []string{"ba"}, "ba"},
+		{"xab", []string{"xba"}, "xba"},
+		{"abcd", []string{"badc"}, ""},
+		{"abxxxx", []string{"baxxyy"}, ""},
 	} {
 		if got := centurion.Nearest(tt.given, tt.names); got != tt.want {
 			t.Errorf("Nearest(%q, %q) = %q, want %q", tt.given, tt.names, got, tt.want)
@@ -54,6 +61,8 @@ func TestClip(t *testing.T) {
 		{"aäb", 3, "aä…"},
 		{"🙂🙂", 7, "🙂…"},
 		{"🙂🙂", 3, "…"},
+		{"\x80\x80", 1, "\x80…"},
+		{"a\x80\x80\x80\x80", 4, "a\x80\x80\x80…"},
 		{"\x80\x80\x80\x80\x80\x80", 5, "\x80\x80\x80\x80\x80…"}, // not a text: nothing to keep whole
 	} {
 		if got := centurion.Clip(tt.s, tt.n); got != tt.want {
@@ -85,16 +94,27 @@ func FuzzClip(f *testing.F) {
 
 func TestCount(t *testing.T) {
 	for want, got := range map[string]string{
-		"0 items":   centurion.Count(0, "item"),
-		"1 item":    centurion.Count(1, "item"),
-		"2 items":   centurion.Count(2, "item"),
-		"1 match":   centurion.Count(1, "match"),
-		"3 matches": centurion.Count(3, "match"),
-		"1 entry":   centurion.Count(1, "entry"),
-		"9 entries": centurion.Count(9, "entry"),
+		"0 items":    centurion.Count(0, "item"),
+		"1 item":     centurion.Count(1, "item"),
+		"2 items":    centurion.Count(2, "item"),
+		"1 match":    centurion.Count(1, "match"),
+		"3 matches":  centurion.Count(3, "match"),
+		"1 entry":    centurion.Count(1, "entry"),
+		"9 entries":  centurion.Count(9, "entry"),
+		"2 chapters": centurion.Count(2, "chapter"),
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// A few names are all told, of many the first ones and how many more there are.
+func TestNames(t *testing.T) {
+	names := []string{"a", "b", "c"}
+	for n, want := range map[int]string{4: "a, b, c", 3: "a, b, c", 2: "a, b and 1 more", 1: "a and 2 more"} {
+		if got := centurion.Names(names, n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 	}
 }
@@ -111,6 +131,7 @@ func TestChildAddress(t *testing.T) {
 		{"0/3", 1, "0/3/1"},
 		{"0/3/1", 12, "0/3/1/12"},
 		{"2/", 10, "2/10"},
+		{"", 3, "/3"},
 	} {
 		if got := centurion.ChildAddress(tt.parent, tt.serial); got != tt.want {
 			t.Errorf("ChildAddress(%q, %d) = %q, want %q", tt.parent, tt.serial, got, tt.want)

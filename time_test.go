@@ -37,6 +37,14 @@ func TestTimeJSON(t *testing.T) {
 			t.Errorf("%s was read as %v", bad, got.T)
 		}
 	}
+	for year, ok := range map[int]bool{-1: false, 0: true, 9999: true} {
+		if b, err := json.Marshal(centurion.Time{Time: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)}); (err == nil) != ok {
+			t.Errorf("the year %d: %s, %v", year, b, err)
+		}
+	}
+	if d := time.Since(centurion.Now().Time); d < 0 || d > time.Minute {
+		t.Errorf("now is %v ago", d)
+	}
 	if b, err := json.Marshal(centurion.Time{Time: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}); err == nil {
 		t.Errorf("the year 10000 was written as %s, which nobody can read", b)
 	}
