@@ -153,7 +153,7 @@ func TestRequestOfOddHistory(t *testing.T) {
 			"user:a | assistant:[thinking],(empty) | user:b"},
 		"text of spaces before a call": {[]provider.Message{user("a"), {Role: provider.Assistant, Text: "\n\n", Calls: []provider.Call{{ID: "x", Name: "n"}}},
 			{Role: provider.Tool, CallID: "x"}}, "user:a | assistant:[tool_use x {}] | user:[tool_result]"},
-		"ids and arguments of another provider": {[]provider.Message{user("a"), {Role: provider.Assistant, Calls: []provider.Call{{ID: "AZaz09_-", Name: "n", Arguments: "[1]"},
+		"ids and arguments of another provider": {[]provider.Message{user("a"), {Role: provider.Assistant, Calls: []provider.Call{{ID: "AZaz09_-", Name: "n", Arguments: `[{"a":1}]`},
 			{Name: "n", Arguments: "{"}, {ID: "@[/:.é", Name: "n", Arguments: ` {"p":1} `}}}}, `user:a | assistant:[tool_use AZaz09_- {}],[tool_use call {}],[tool_use ______ {"p":1}]`},
 		"the same role twice":      {[]provider.Message{user("a"), user("b"), assistant("c"), assistant("d"), user("e")}, "user:a,b | assistant:c,d | user:e"},
 		"a status by itself":       {[]provider.Message{user("a"), assistant("b"), now}, "user:a | assistant:b | user:" + status},

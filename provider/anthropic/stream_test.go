@@ -76,6 +76,8 @@ func answers() []answer {
 		{name: "no error", body: sse(events(strings.Replace(begin, `{"type"`, `{"error":null,"type"`, 1), say(0, "a"), reason("end_turn"), stop)...), text: "a", finish: "stop"},
 		{name: "redacted thinking without data", body: sse(events(begin, start(0, `{"type":"redacted_thinking","data":""}`), end(0), say(1, "a"), reason("end_turn"), stop)...), text: "a", finish: "stop"},
 		{name: "a reason that explains itself", body: sse(events(begin, `{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_details":{"explanation":"Done."}},"usage":{"output_tokens":9}}`, stop)...), finish: "stop"},
+		{name: "a limit that explains itself", body: sse(events(begin, `{"type":"message_delta","delta":{"stop_reason":"max_tokens","stop_details":{"explanation":"Done."}},"usage":{"output_tokens":9}}`, stop)...), finish: "length"},
+		{name: "arguments of spaces", body: sse(events(begin, call(0, "toolu_2", "list", " "), reason("tool_use"), stop)...), finish: "tool-calls", calls: []provider.Call{{ID: "toolu_2", Name: "list", Arguments: " {}"}}},
 		{name: "two calls in pieces", body: sse(events(begin, start(0, `{"type":"tool_use","id":"toolu_1","name":"read","input":{}}`), start(1, `{"type":"tool_use","id":"toolu_2","name":"list","input":{}}`),
 			delta(1, `{"type":"input_json_delta","partial_json":"{"}`), delta(0, `{"type":"input_json_delta","partial_json":"{\"p\":\"a\"}"}`), delta(1, `{"type":"input_json_delta","partial_json":"}"}`),
 			end(1), end(0), reason("tool_use"), stop)...), finish: "tool-calls", calls: []provider.Call{read, list}},
@@ -117,6 +119,8 @@ func answers() []answer {
 			reason("end_turn"), stop)...), cut: true},
 		{name: "a call without a name", body: sse(events(begin, call(0, "toolu_1", ""), reason("tool_use"), stop)...), cut: true},
 		{name: "no JSON", body: sse(events(begin, say(0, "a"))...) + "data: {\"type\":\n\n", cut: true},
+		{name: "no JSON in the middle", body: sse(events(begin, say(0, "a"))...) + "data: {\"type\":\n\n" + sse(events(reason("end_turn"), stop)...), cut: true},
+		{name: "not a stream, a call without a name", body: `{"type":"message","content":[{"type":"tool_use","id":"toolu_1","name":"","input":{}}],"stop_reason":"tool_use"}`, cut: true},
 		{name: "nothing", body: "", cut: true},
 	}
 }
