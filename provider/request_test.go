@@ -85,6 +85,8 @@ func TestRequestFields(t *testing.T) {
 		{name: "tools of gpt-6-sol, configured otherwise", model: "gpt-6-sol", req: Request{Tools: []ToolSpec{{Name: "b"}}}, extra: map[string]any{"reasoning_effort": "low"},
 			want: map[string]any{"reasoning_effort": "low"}},
 		{name: "tools of gpt-5.5", model: "gpt-5.5", req: Request{Tools: []ToolSpec{{Name: "b"}}}, want: map[string]any{"reasoning_effort": nil}},
+		{name: "no tools of gpt-6-astra", model: "gpt-6-astra", want: map[string]any{"reasoning_effort": nil}},
+		{name: "another's gpt-5", model: "my-gpt-5.6", req: Request{MaxOutput: 9, Tools: []ToolSpec{{Name: "b"}}}, want: map[string]any{"max_tokens": 9.0, "reasoning_effort": nil}},
 		{name: "no tools of gpt-6-sol", model: "gpt-6-sol", want: map[string]any{"reasoning_effort": nil}},
 		{name: "mistral", provider: "mistral", model: "m", want: map[string]any{"stream_options": nil}},
 		{name: "tools", model: "gpt-4.1", req: Request{Tools: []ToolSpec{{Name: "a", Description: "d", Schema: json.RawMessage(`{"type":"object","x":1}`)}, {Name: "b"}}},
@@ -188,6 +190,10 @@ func TestRefusals(t *testing.T) {
 		says   []string
 	}{
 		{"wrong key", 401, nil, `{"error":{"message":"Incorrect API key provided: sk-secret-key.","code":"invalid_api_key"}}`, centurion.KindAuth, []string{"openai refused the request with the key from OPENAI_API_KEY", "Incorrect", "[key]", "401"}},
+		{"wrong key by code", 400, nil, `{"error":{"message":"no","code":"invalid_api_key"}}`, centurion.KindAuth, nil},
+		{"a flagged field", 400, nil, `{"error":{"message":"the flagged field is wrong"}}`, centurion.KindInvalidRequest, nil},
+		{"content policy around it", 400, nil, `{"type":"content_filter","error":{"message":"m"}}`, centurion.KindRefusal, nil},
+		{"a window that is out of order", 503, nil, `{"error":{"message":"the context window service is down"}}`, centurion.KindOverloaded, nil},
 		{"forbidden", 403, nil, `{"error":{"message":"no access"}}`, centurion.KindAuth, []string{"OPENAI_API_KEY"}},
 		{"wrong key at Google", 400, nil, `[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`, centurion.KindAuth, []string{"OPENAI_API_KEY"}},
 		{"flagged", 403, nil, `{"error":{"message":"Your input was flagged by moderation"}}`, centurion.KindRefusal, nil},

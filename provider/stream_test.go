@@ -53,6 +53,8 @@ func TestAnswers(t *testing.T) {
 			finish: "stop", tokens: centurion.Tokens{Input: 1, Reasoning: 5}},
 		{name: "only the output is counted", body: sse(stop, `{"usage":{"completion_tokens":5}}`), finish: "stop", tokens: centurion.Tokens{Output: 5}},
 		{name: "an empty piece behind the finish", body: sse(say("a"), stop, chunk(`{"content":"","tool_calls":[]}`, "")), text: "a", finish: "stop"},
+		{name: "a negative count", body: sse(stop, `{"usage":{"prompt_tokens":-4,"completion_tokens":7}}`), finish: "stop", tokens: centurion.Tokens{Output: 7}},
+		{name: "a refusal that is cut off", body: sse(chunk(`{"refusal":"No"}`, ""), chunk(`{}`, "length")), text: "No", finish: "length"},
 		{name: "odd counts", body: sse(stop, `{"usage":{"prompt_tokens":-4,"completion_tokens":"7","prompt_tokens_details":null}}`), finish: "stop"},
 
 		// Trap 7: reasoning under three names, and often two at once.
@@ -143,6 +145,8 @@ func TestCalls(t *testing.T) {
 			tool(`{"index":0,"id":"","function":{"name":"","arguments":"{\"p\":1}"}}`), end}},
 		{name: "id and name in every fragment", want: []Call{a}, events: []string{tool(`{"index":0,"id":"A","function":{"name":"read","arguments":"{\"p\""}}`),
 			tool(`{"index":0,"id":"A","function":{"name":"read","arguments":":1}"}}`), end}},
+		{name: "name in every fragment, also before the arguments", want: []Call{a}, events: []string{tool(`{"index":0,"id":"A","function":{"name":"read"}}`),
+			tool(`{"index":0,"id":"A","function":{"name":"read","arguments":"{\"p\":1}"}}`), end}},
 		{name: "name in pieces", want: []Call{a}, events: []string{tool(`{"index":0,"id":"A","function":{"name":"re"}}`),
 			tool(`{"index":0,"function":{"name":"ad"}}`), tool(`{"index":0,"function":{"arguments":"{\"p\":1}"}}`), end}},
 		{name: "arguments before the name", want: []Call{a}, events: []string{tool(`{"index":0,"id":"A","function":{"arguments":"{\"p\""}}`),
