@@ -28,6 +28,7 @@ func TestInGoal(t *testing.T) {
 		{"Without changing the API, make `go test ./...` pass.", "go test ./..."},
 		{"Run `cargo test` at the end, and `cargo test` again", "cargo test"},
 		{"Let `cd sub && go test ./...` pass", "cd sub && go test ./..."},
+		{"so that ` go test ./... ` passes", "go test ./..."},
 		{"The tests (``go test ./...``) should pass", "go test ./..."},
 
 		// What is no command.

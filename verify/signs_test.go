@@ -68,6 +68,8 @@ func TestNamesOfTests(t *testing.T) {
 	}
 }
 
+const fiveTests = "package a\n\nfunc TestA(t *testing.T) {}\n\nfunc TestB(t *testing.T) {}\n\nfunc TestC(t *testing.T) {}\n\nfunc TestD(t *testing.T) {}\n\nfunc TestE(t *testing.T) {}\n"
+
 // What a change does beside the tests themselves is seen in the files that run them only.
 func TestWeakenedElsewhere(t *testing.T) {
 	t.Parallel()
@@ -82,6 +84,9 @@ func TestWeakenedElsewhere(t *testing.T) {
 		"a skip in code":                     {files{"a.go": "x\n"}, files{"a.go": "x\nt.Skip()\n"}, ""},
 		"a threshold of a package":           {files{"package.json": "  \"branches\": 80,\n"}, files{"package.json": "  \"branches\": 8,\n"}, "package.json: a threshold went from 80 to 8"},
 		"a threshold of Python":              {files{"pyproject.toml": "fail_under = 90\n"}, files{"pyproject.toml": "fail_under = 9.5\n"}, "pyproject.toml: a threshold went from 90 to 9.5"},
+		"a threshold, indented otherwise":    {files{"jest.config.js": "    branches: 80,\n"}, files{"jest.config.js": "  branches: 20,\n"}, "jest.config.js: a threshold went from 80 to 20"},
+		"the same threshold":                 {files{"jest.config.js": "  branches: 80,\n"}, files{"jest.config.js": "  branches: 80\n"}, ""},
+		"five tests":                         {files{"a_test.go": fiveTests}, files{"a_test.go": "package a\n"}, "a_test.go: TestA was removed; a_test.go: TestB was removed; a_test.go: TestC was removed; a_test.go: TestD was removed; a_test.go: TestE was removed"},
 		"another threshold":                  {files{"jest.config.js": "  branches: 80,\n"}, files{"jest.config.js": "  lines: 20,\n"}, ""},
 		"a number in code":                   {files{"a.js": "  branches: 80,\n"}, files{"a.js": "  branches: 20,\n"}, ""},
 		"a removed file of tests of nothing": {files{"a_test.go": "package a\n"}, files{}, "a_test.go was removed"},
