@@ -145,10 +145,10 @@ func TestRecordOf(t *testing.T) {
 	done := centurion.ToolState{Status: centurion.ToolCompleted, Output: "ok"}
 	work := text(centurion.RoleAssistant, "", "I write it.")
 	work.Parts = append(work.Parts, call("write", `{"filePath":"b.go"}`, "b.go", done), call("edit", `{"filePath":"a.go"}`, "a.go", done),
-		call("bash", `{"command":"make"}`, "", centurion.ToolState{Status: centurion.ToolError, Error: "exit 2"}), call("edit", `{"filePath":"c.go"}`, "c.go", centurion.ToolState{Status: centurion.ToolRunning}))
+		call("bash", `{"command":"make"}`, "", centurion.ToolState{Status: centurion.ToolError, Error: "exit 2"}), call("write", `{"filePath":"d.go"}`, "d.go", centurion.ToolState{Status: centurion.ToolError, Error: "no"}), call("edit", `{"filePath":"c.go"}`, "c.go", centurion.ToolState{Status: centurion.ToolRunning}))
 	before := centurion.Message{Role: centurion.RoleAssistant, Summary: true, Parts: []centurion.Part{{Type: centurion.PartText, Text: "It began well."}}}
 	got := recordOf([]centurion.Message{before, text(centurion.RoleUser, centurion.OriginPerson, "Faster."), work}, 4000)
-	want := "It began well.\n\nFiles changed:\na.go\nb.go\n\nCalls made, the newest last:\n- write b.go: done\n- edit a.go: done\n- bash {\"command\":\"make\"}: failed: exit 2\n\nSaid, the newest last:\n- person: Faster.\n- you: I write it."
+	want := "It began well.\n\nFiles changed:\na.go\nb.go\n\nCalls made, the newest last:\n- write b.go: done\n- edit a.go: done\n- bash {\"command\":\"make\"}: failed: exit 2\n- write d.go: failed: no\n\nSaid, the newest last:\n- person: Faster.\n- you: I write it."
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -97,6 +97,28 @@ func TestRowBesideTurns(t *testing.T) {
 	}
 }
 
+// What is said to a session that another attempt has superseded is refused, and not in its history either.
+func TestSayIsFenced(t *testing.T) {
+	r := newRig(t, inOrder())
+	fenced := errors.New("superseded")
+	r.cfg.Fence = func(*store.Tx) error { return fenced }
+	r.reopen()
+	if err := r.Say(t.Context(), centurion.OriginPerson, "more"); !errors.Is(err, fenced) || len(r.messages()) != 1 {
+		t.Errorf("%v, %d messages", err, len(r.messages()))
+	}
+}
+
+// An error without words of its own is told by its kind, and by what to do.
+func TestWordlessErrors(t *testing.T) {
+	r := newRig(t, inOrder(call("fail")), tool{name: "fail", run: func(context.Context, *tools.Call, json.RawMessage) (tools.Result, error) {
+		return tools.Result{}, &centurion.Error{Kind: centurion.KindConflict, Hint: "look again"}
+	}})
+	r.turn()
+	if got := outcomes(r.messages()[1])[0]; got != "fail: !conflict. look again" {
+		t.Error(got)
+	}
+}
+
 // The facts of a session tell who works on what, and long texts only in part.
 func TestFactsOfASession(t *testing.T) {
 	long := strings.Repeat("word ", 1000)

@@ -121,6 +121,29 @@ func TestProveTellsOfRuns(t *testing.T) {
 	}
 }
 
+// The limits of what a receipt keeps are those of its readers: 8 KB of a run, 4 KB of one without the work, seen in 256 KB.
+func TestLimitsOfAReceipt(t *testing.T) {
+	t.Parallel()
+	limits := map[int]bool{}
+	c := Checker{Runner: runner(func(_ context.Context, c centurion.Command) (centurion.CommandResult, error) {
+		limits[c.Keep] = true
+		return centurion.CommandResult{ExitCode: 1, Output: strings.Repeat("a line of output\n", 1000)}, nil
+	})}
+	if _, err := c.Run(t.Context(), "/dir", "make"); err != nil || !limits[8192] || len(limits) != 1 {
+		t.Errorf("%v, limits %v", err, limits)
+	}
+	m := newMemory(map[string]files{"before": {"a.txt": "1\n"}, "after": {"a.txt": "2\n"}})
+	r, err := c.Prove(t.Context(), m, Work{Command: "make", Before: "before", After: "after"}, nil)
+	if err != nil || len(limits) != 2 || !limits[256<<10] || len(r.Runs) < 2 {
+		t.Fatalf("%v, limits %v, %d runs", err, limits, len(r.Runs))
+	}
+	for i, want := range []int{4 << 10, 8 << 10} {
+		if n := len(r.Runs[i].Output); n > want+40 || n < want-40 {
+			t.Errorf("%d bytes of run %d are kept, want about %d", n, i, want)
+		}
+	}
+}
+
 // A run has the workspace of its place, and connections where the caller makes any.
 func TestPlaceOfRun(t *testing.T) {
 	t.Parallel()
