@@ -170,6 +170,8 @@ func TestBodies(t *testing.T) {
 		{"/nonsense", `{}`, 404},
 		{"/missions", `{}`, 409}, // this process starts nothing
 		{"/missions", `{"goal":"x","option":{}}`, 400},
+		{"/missions", `{"goal":"` + strings.Repeat("a", 2<<20) + `"}`, 409}, // it may have files
+		{"/prompt", `{"text":"` + strings.Repeat("a", 2<<20) + `"}`, 413},
 		{"/resume", `{"id":"` + p.mission.ID + `"}`, 409},
 		{"/pause", `{"id":"msn_x"}`, 404},
 		{"/events", `{}`, 405},
