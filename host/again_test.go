@@ -28,8 +28,10 @@ type faulty struct {
 	path   string
 	bodies []string // of the requests for path, their query or what was posted
 	left   int      // how many of them break off
+	early  bool     // all before an answer
 	events func(q server.EventQuery) []centurion.Event
 	pause  error
+	says   server.Mission // the mission
 
 	mu sync.Mutex // protects left and bodies; tests read them when all requests have ended
 }
@@ -38,7 +40,7 @@ func (f *faulty) Send(context.Context, mail.Post) (p mail.Posted, err error) {
 	return p, nil
 }
 func (f *faulty) Mission(context.Context, string) (m server.Mission, err error) {
-	return m, nil
+	return f.says, nil
 }
 func (f *faulty) Pause(context.Context, string, string) error { return f.pause }
 
@@ -65,7 +67,7 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.left--
 	}
 	f.mu.Unlock()
-	if abort && r.Method == http.MethodPost {
+	if abort && (f.early || r.Method == http.MethodPost) {
 		panic(http.ErrAbortHandler)
 	}
 	server.Handler(f.API, "t", server.Info{PID: 4711, Version: "1"}, nil).ServeHTTP(w, r)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +26,14 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == sandbox.HelperCommand {
 		os.Exit(sandbox.Helper())
+	}
+	if len(os.Args) > 1 && os.Args[1] == "host" { // this program started as a background host
+		told(os.Stdout)
+		os.Exit(0)
+	}
+	if len(os.Args) == 4 && os.Args[1] == "connect" {
+		fmt.Print(connected(Place{State: os.Args[2], Token: os.Args[3]}))
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
