@@ -41,7 +41,8 @@ func TestOpen(t *testing.T) {
 					t.Errorf("%s has mode %v, want %v", p, info.Mode().Perm(), want)
 				}
 			}
-			for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "fullfsync": "1", "checkpoint_fullfsync": "1", "foreign_keys": "0"} {
+			for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "fullfsync": "1", "checkpoint_fullfsync": "1", "foreign_keys": "0",
+				"journal_size_limit": "67108864", "cell_size_check": "1"} {
 				var got string
 				if err := s.w.row("PRAGMA " + pragma).Scan(&got); err != nil || got != want {
 					t.Errorf("%s is %s, want %s (%v)", pragma, got, want, err)

@@ -104,6 +104,11 @@ func TestUnwritable(t *testing.T) {
 	if _, err := Open(t.Context(), path); err == nil || Unwritable(err) {
 		t.Errorf("what is no database: %v", err)
 	}
+	s = openTemp(t)
+	err = s.read(t.Context(), func(c *conn) error { return c.script("DELETE FROM mission") }) // as on a file that only its owner may write
+	if !Unwritable(err) {
+		t.Errorf("a write to what may only be read: %v", err)
+	}
 	if Unwritable(nil) {
 		t.Error("no error is one")
 	}
