@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"centurion"
@@ -29,6 +31,19 @@ func TestMain(m *testing.M) {
 	}
 	if len(os.Args) > 1 && os.Args[1] == "host" { // this program started as a background host
 		told(os.Stdout)
+		ends := make(chan os.Signal, 1)
+		signal.Notify(ends, os.Interrupt, syscall.SIGTERM)
+		switch os.Getenv("CENTURION_TEST_EXIT") {
+		case "fail":
+			os.Exit(1)
+		case "crash":
+			if self, err := os.FindProcess(os.Getpid()); err == nil {
+				_ = self.Kill()
+			}
+			<-ends
+		case "wait":
+			<-ends
+		}
 		os.Exit(0)
 	}
 	if len(os.Args) == 4 && os.Args[1] == "connect" {
