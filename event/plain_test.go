@@ -76,3 +76,38 @@ func TestCounts(t *testing.T) {
 		t.Errorf("%d items", n)
 	}
 }
+
+// A question keeps its whole text, each choice and the call that asks, as OpenCode has them.
+func TestQuestionIsWhole(t *testing.T) {
+	got := NewQuestion("ses_1", "msg_1", "call_1", "Which?\nThere are two.", []string{"a", "b"})
+	q := got.Questions[0]
+	if got.SessionID != "ses_1" || len(got.Questions) != 1 || q.Question != "Which?\nThere are two." || q.Header != "Which?" || len(q.Options) != 2 || q.Options[0].Label != "a" || q.Options[1].Label != "b" {
+		t.Errorf("%+v", got)
+	}
+	if got.Tool == nil || *got.Tool != (QuestionTool{MessageID: "msg_1", CallID: "call_1"}) {
+		t.Errorf("the call: %+v", got.Tool)
+	}
+	if got = NewQuestion("ses_1", "msg_1", "", "Which?", nil); got.Tool != nil || got.Questions[0].Options == nil {
+		t.Errorf("of the host: %+v", got)
+	}
+}
+
+// A long text is repeated by its end, marked as such and never in the middle of a character.
+func TestShortKeepsTheEnd(t *testing.T) {
+	exact := strings.Repeat("x", toolOutput)
+	if got := Short(exact); got != exact {
+		t.Errorf("what fits is cut to %d bytes", len(got))
+	}
+	for _, long := range []string{exact + "the end", strings.Repeat("ü", toolOutput) + "the end", strings.Repeat("ü", toolOutput) + "xthe end"} {
+		got := Short(long)
+		if len(got) > toolOutput || len(got) < toolOutput-utf8.UTFMax || !strings.HasPrefix(got, "…") || !strings.HasSuffix(got, "the end") || !utf8.ValidString(got) {
+			t.Errorf("%d bytes: %.20q … %q", len(got), got, got[max(0, len(got)-10):])
+		}
+	}
+	if got := string(Data(nil)); got != "{}" {
+		t.Errorf("no data is %s", got)
+	}
+	if got := string(Data(func() {})); !strings.HasPrefix(got, `{"error":"`) {
+		t.Errorf("data that is none is %s", got)
+	}
+}
