@@ -89,7 +89,11 @@ func TestEarlyReds(t *testing.T) {
 		d := sample()
 		d.Receipts = append(d.Receipts, centurion.Receipt{Command: "make check", Passed: passed, Time: at(600)})
 		red := fact(450, centurion.EventVerifyFailed, "", "", event.VerifyData{Command: "make check", Early: true})
+		before := len(troubles(d))
 		d.Events = append(d.Events, red, red)
+		if got := troubles(d); len(got) != before {
+			t.Errorf("it is a trouble: %+v", got[len(got)-1])
+		}
 		r := New(d)
 		if got, want := r.way(), "On the way: 1 red check, 2 red runs of the mission's own checks that could not be green yet, 1 conflict"; !strings.HasPrefix(got, want) {
 			t.Errorf("got %q, want %q", got, want)
