@@ -43,6 +43,12 @@ func TestRunsAreToldApart(t *testing.T) {
 	if s := runWord(runs[1:2], 0) + "|" + runWord(runs[:1], 0) + "|" + runBadge(centurion.CheckRun{Kind: centurion.RunGreen}); s != "with functions that do nothing|before the work|bad" {
 		t.Errorf("alone: %s", s)
 	}
+	// A check that passes without the work has shown nothing good.
+	for _, k := range []centurion.CheckRun{{Kind: centurion.RunRed, Passed: true}, {Kind: centurion.RunRedAgain, Passed: true}} {
+		if s := runBadge(k); s != "none" {
+			t.Errorf("passed without the work (%s): %s", k.Kind, s)
+		}
+	}
 }
 
 // Issue "What real use showed", C.18: the commander's work begins at its request, not at the mission's start.
