@@ -90,8 +90,8 @@ func TestAttachRefuses(t *testing.T) {
 		if err := os.Truncate(large, size); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readGiven(large); (err == nil) != fits {
-			t.Errorf("%d bytes: %v", size, err)
+		if got, err := readGiven(large); (err == nil) != fits || fits && int64(len(got)) != size {
+			t.Errorf("%d bytes: %d, %v", size, len(got), err)
 		}
 	}
 	if runtime.GOOS != "windows" {

@@ -118,7 +118,7 @@ func TestExpandShell(t *testing.T) {
 	if got, err := e.Expand(t.Context()); err != nil || got != "out\n(exit code 2)\n\n"+e.Args {
 		t.Errorf("%q, %v", got, err)
 	}
-	if want := `set -- 'it'\''s' 'a $(b)' 'c'` + "\nrun $1"; sh.got.Script != want || sh.got.Env[0] != "ARGUMENTS="+e.Args || sh.got.Dir != e.Workspace.Dir() {
+	if want := `set -- 'it'\''s' 'a $(b)' 'c'` + "\nrun $1"; sh.got.Script != want || sh.got.Env[0] != "ARGUMENTS="+e.Args || sh.got.Dir != e.Workspace.Dir() || sh.got.Keep != 32<<10 {
 		t.Errorf("%+v", sh.got)
 	}
 	e.Run, e.Command.Template = new(sandbox.Runner).Run, "!`printf '<%s>' \"$@\" \"$ARGUMENTS\"`"
