@@ -111,6 +111,7 @@ func TestSentAndRewound(t *testing.T) {
 		"sent to 0/ (commander); its task reads it when it continues, and is waiting: after T1": func(p *mail.Posted) {
 			p.Working, p.State, p.Reason = true, centurion.TaskWaiting, "after T1"
 		},
+		"sent to 0/ (commander); its task reads it when it continues": func(p *mail.Posted) { p.Working, p.State = true, centurion.TaskQueued },
 	} {
 		p := to
 		change(&p)

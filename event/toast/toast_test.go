@@ -209,6 +209,7 @@ func TestFacts(t *testing.T) {
 		"a task is tried again": {one().task(centurion.EventTaskRetrying, "a", centurion.TaskRunning, `,"reason":"stalled"`), oneTold + "|Task tried again: Write a (attempt 1): stalled|warning|4000\n"},
 		"task completed":        {one().ended("a", centurion.TaskCompleted), oneTold + "|Task completed: Write a (12s)|success|4000\n"},
 		"task failed":           {one().ended("a", centurion.TaskFailed, `,"error":{"kind":"timeout","message":"no answer"}`), oneTold + "|Task failed: Write a (12s): no answer|error|8000\n"},
+		"failed, unsaid":        {one().ended("a", centurion.TaskFailed, `,"error":{"kind":"timeout"}`), oneTold + "|Task failed: Write a (12s): timeout|error|8000\n"},
 		"task cancelled":        {one().ended("a", centurion.TaskCancelled), oneTold + "|Task cancelled: Write a (12s)|warning|4000\n"},
 		"task blocked":          {one().ended("a", centurion.TaskBlocked, `,"reason":"which key?"`), oneTold + "|Task blocked: Write a (12s): which key?|warning|8000\n"},
 		"task blocked, and continues at once": {one().ended("a", centurion.TaskBlocked).task(centurion.EventTaskUpdated, "a", centurion.TaskQueued),

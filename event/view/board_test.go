@@ -69,6 +69,14 @@ func TestBoardAsks(t *testing.T) {
 	}
 }
 
+// A mission's branch and directory are known from its start, and stay where a later event names none.
+func TestBoardPlace(t *testing.T) {
+	b := board([3]string{"mission.started", "", `{"branch":"centurion/1","directory":"/p"}`}, [3]string{"mission.updated", "", `{}`})
+	if b.Branch != "centurion/1" || b.Directory != "/p" {
+		t.Errorf("%q in %q", b.Branch, b.Directory)
+	}
+}
+
 // A task that has ended stays so, whatever an older attempt still tells; one that was blocked goes on.
 func TestBoardTasks(t *testing.T) {
 	moved := func(all ...string) *view.Task {
