@@ -306,6 +306,11 @@ func TestCheckout(t *testing.T) {
 	if at, err := Checkout(t.Context(), project{missions: []server.Mission{m}}, "msn_1"); centurion.KindOf(err) != centurion.KindConflict || !strings.Contains(err.Error(), "is cancelled") {
 		t.Errorf("an ended mission: %+v, %v", at, err)
 	}
+	m = mission("msn_1", centurion.MissionRunning, "")
+	m.Isolation, m.Checkout = "worktree", &centurion.Checkout{Dir: "/c", Branch: "b", Start: "s", Overlay: true}
+	if at, err := Checkout(t.Context(), project{missions: []server.Mission{m}}, "msn_1"); err != nil || at != (Location{ID: "msn_1", Dir: "/c", Branch: "b", Start: "s", Overlay: true}) {
+		t.Errorf("nothing is at its place yet: %+v, %v", at, err)
+	}
 }
 
 // An answer to a mission, and a number that no choice has, are refused with what to do instead.
