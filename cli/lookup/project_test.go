@@ -348,3 +348,12 @@ func TestUndoLooksThatFail(t *testing.T) {
 		t.Errorf("in a project without missions: %v", err)
 	}
 }
+
+// What a session was given first is the text of its first message, without what else is in it.
+func TestGivenFirst(t *testing.T) {
+	first := server.Message{Parts: []centurion.Part{{Type: centurion.PartText, Text: "Do "}, {Type: centurion.PartReasoning, Text: "hm"}, {Type: centurion.PartText, Text: "it."}}}
+	later := server.Message{Parts: []centurion.Part{{Type: centurion.PartText, Text: "More."}}}
+	if got := givenTo(centurion.Session{}, []server.Message{first, later}); got.First != "Do it." || got.Files == nil {
+		t.Errorf("%+v", got)
+	}
+}
