@@ -130,6 +130,9 @@ func TestAsideOfAResumedTask(t *testing.T) {
 // ORCH-108: a keeper remembers only what has ended since it last looked, and nothing while nobody cleans.
 func TestKeeperRemembersNothing(t *testing.T) {
 	k := New(Config{})
+	if k.Retention != 10*time.Minute || k.ArchiveAfter != 30*time.Minute || k.ArchiveFailedAfter != 10*time.Minute || k.KeepTasks != 1000 {
+		t.Errorf("its defaults: %+v", k.Config)
+	}
 	k.Ended("tsk_1")
 	k.Ended("")
 	if ended, all := k.take(); len(ended) > 0 || all {
