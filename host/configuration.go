@@ -168,6 +168,7 @@ func (p Place) Workspaces(ctx context.Context, cfg *config.Config, ws *workspace
 		return err
 	})
 	_ = os.Remove(filepath.Join(p.State, "checkouts")) // unless it is in use, like the others
+	_ = os.Remove(filepath.Join(p.State, "cache", "agents"))
 	_ = os.Remove(filepath.Join(p.State, "cache"))
 	_ = os.Remove(p.State)
 	return how, err

@@ -107,6 +107,19 @@ func TestTakeSeat(t *testing.T) {
 	}
 }
 
+// A power cut may leave a file without its content, which would let nobody in.
+func TestEmptyTokenIsReplaced(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	token, err := readToken(file)
+	again, aerr := readToken(file)
+	if token == "" || again != token || err != nil || aerr != nil {
+		t.Errorf("%q, %v, then %q, %v", token, err, again, aerr)
+	}
+}
+
 // Whoever asks for the token first makes it, and everybody has the same: eight processes may start at the same moment.
 func TestTokenIsMadeOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")

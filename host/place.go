@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -65,6 +66,8 @@ func StateError(dir string, err error) error {
 		Hint: "set CENTURION_HOME to a directory that can be written"}
 }
 
+var errEmpty = errors.New("the file is empty")
+
 // readToken returns the token in a file, created on first use.
 func readToken(file string) (string, error) {
 	if b, err := os.ReadFile(file); err == nil {
@@ -78,13 +81,22 @@ func readToken(file string) (string, error) {
 		return "", StateError(filepath.Dir(file), err)
 	}
 	defer os.Remove(mine)
-	// A link, unlike a rename, does not replace a file that another process has created meanwhile. Not every file system has links.
-	if err := os.Link(mine, file); err != nil && !errors.Is(err, fs.ErrExist) {
+	// A link, unlike a rename, does not replace a file that another process has created meanwhile. Not every file system has links, and a
+	// power cut may have left a file without its content.
+	err := os.Link(mine, file)
+	var b []byte
+	if errors.Is(err, fs.ErrExist) {
+		b, err = os.ReadFile(file)
+		if err == nil && len(bytes.TrimSpace(b)) == 0 {
+			err = errEmpty
+		}
+	}
+	if err != nil {
 		if err := os.Rename(mine, file); err != nil {
 			return "", StateError(filepath.Dir(file), err)
 		}
 	}
-	b, err := os.ReadFile(file)
+	b, err = os.ReadFile(file)
 	return strings.TrimSpace(string(b)), err
 }
 

@@ -236,6 +236,9 @@ func shellRuns(script string) bool {
 	return file != nil && slices.ContainsFunc(file.Stmts, func(s *syntax.Stmt) bool { return kindOf(s) == runs })
 }
 
+// inPlace matches a group of sed's short options with which it writes files.
+var inPlace = lazily(`^-[nErsuz]*i`)
+
 // onlyLooks reports whether a call changes nothing that tests may depend on.
 func onlyLooks(args []string) bool {
 	if len(args) > 1 && args[0] == "command" && strings.HasPrefix(args[1], "-") { // it only queries
@@ -247,9 +250,9 @@ func onlyLooks(args []string) bool {
 	case "":
 		return true
 	case "sed":
-		return !slices.ContainsFunc(rest, func(w string) bool { return strings.HasPrefix(w, "-i") || strings.HasPrefix(w, "--in-place") })
+		return !slices.ContainsFunc(rest, func(w string) bool { return strings.HasPrefix(w, "--in-place") || inPlace().MatchString(w) })
 	case "awk", "gawk", "mawk":
-		return true
+		return !slices.Contains(rest, "inplace")
 	case "find":
 		return !slices.ContainsFunc(rest, func(w string) bool {
 			return strings.HasPrefix(w, "-exec") || strings.HasPrefix(w, "-ok") || w == "-delete"

@@ -21,7 +21,7 @@ func TestCommands(t *testing.T) {
 		runsIt: {"./check.sh", "bash check.sh", "sh -c './check.sh'", "python3 app.py", "python3 -m mypackage", "node index.js", "go run .", "go run ./cmd/x", "go run main.go", "cargo run", "bin/app --version", "command ./check.sh", "bun index.ts", "python3 app.py unittest", "ruby -n a.rb", "node -l a.js", "ruby -e 'puts 1'", "deno run app.ts"},
 		looksAt: {"go vet ./...", "go build ./...", "gofmt -l .", "cargo clippy", "cargo fmt --check", "sed -n 1p a", "awk '{print}' a", "find . -name x", "git diff --quiet", "grep -q x a", "command -v go", "bash -n check.sh", "python3 -m py_compile a.py", "ruby -c a.rb",
 			"node --check a.js", "python3 -m mypy .", "eslint .", "npm run lint", "ls", "test -f a", "php -l a.php", "perl -c a.pl", "python3 -u -m mypy .", "sed -n s/x/--in-place/p a"},
-		other: {"sed -i s/a/b/ a", "sed --in-place s/a/b/ a", "find . -delete", "find . -exec rm {} +", "git commit -m x", "git", "go generate ./...", "go", "cargo", "cargo install x", "npm install", ". ./check.sh", "go run example.com/x@latest", "rm -rf a", "/usr/bin/thing", "../other/tool", "node_modules/.bin/x"},
+		other: {"sed -i s/a/b/ a", "sed -ni p a", "sed -Ei.bak s/a/b/ a", "awk -i inplace 1 a", "sed --in-place s/a/b/ a", "find . -delete", "find . -exec rm {} +", "git commit -m x", "git", "go generate ./...", "go", "cargo", "cargo install x", "npm install", ". ./check.sh", "go run example.com/x@latest", "rm -rf a", "/usr/bin/thing", "../other/tool", "node_modules/.bin/x"},
 	} {
 		for _, command := range commands {
 			file := parse(command)
