@@ -1,9 +1,12 @@
 package trust
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,5 +100,106 @@ func TestCovers(t *testing.T) {
 		if Covers(name) != want {
 			t.Errorf("%s: %v", name, !want)
 		}
+	}
+}
+
+// A person's newest yes is the one that counts, also over an older content of the file.
+func TestTrustAgain(t *testing.T) {
+	dir := t.TempDir()
+	b, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, content := range []string{"a", "b"} {
+		if err := b.Trust(File{Name: "f", Sum: Sum(content)}, File{Name: "g", Sum: Sum("g")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []*Book{b, again} {
+		if !b.Trusts("f", Sum("b")) || b.Trusts("f", Sum("a")) || b.Holds(Sum("a")) || !b.Trusts("g", Sum("g")) {
+			t.Errorf("the book holds %+v", b.files)
+		}
+	}
+}
+
+// A book that can be read in part only trusts nothing, and the error names it.
+func TestHalfReadableBook(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(Path(dir), []byte(`[{"file": "f", "sha256": "s"}, 3]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := Open(dir)
+	if err == nil || b.Trusts("f", "s") || b.Holds("s") {
+		t.Errorf("trusted: %+v, %v", b.files, err)
+	}
+	if text := err.Error(); !strings.Contains(text, Path(dir)) || !strings.Contains(text, "unmarshal") {
+		t.Errorf("the error does not name the file and the cause: %s", text)
+	}
+}
+
+// What was not recorded is an error: the person would believe that their yes or their revocation holds.
+func TestUnwritableBook(t *testing.T) {
+	t.Chdir(t.TempDir())
+	none, err := Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := none.See(map[string][]string{"f": {"r"}}); err != nil || none.Trust(File{Name: "f"}) == nil {
+		t.Errorf("a book without a state directory: %v", err)
+	}
+	if written, err := os.ReadDir("."); err != nil || len(written) > 0 {
+		t.Errorf("a book without a state directory writes %v, %v", written, err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := &Book{path: Path(filepath.Join(file, "state"))}
+	_, revoke := b.Revoke()
+	for _, err := range []error{revoke, b.Trust(File{Name: "f"}), b.See(map[string][]string{"f": nil})} {
+		if centurion.KindOf(err) != centurion.KindConfig || !strings.Contains(centurion.HintOf(err), "CENTURION_HOME") || !strings.Contains(err.Error(), "file") {
+			t.Errorf("%v (%s)", err, centurion.HintOf(err))
+		}
+	}
+}
+
+// The rules of a person's last start are read at the next, and the book of trust stays as it was.
+func TestSee(t *testing.T) {
+	dir := t.TempDir()
+	for _, rules := range []map[string][]string{{"f": {"a", "b"}}, {"f": {"a"}, "g": nil}} {
+		b, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.See(rules); err != nil || !maps.EqualFunc(b.Seen, rules, slices.Equal) {
+			t.Errorf("%v, %v", b.Seen, err)
+		}
+		if again, err := Open(dir); err != nil || !maps.EqualFunc(again.Seen, rules, slices.Equal) {
+			t.Errorf("read again: %v, %v, want %v", again.Seen, err, rules)
+		}
+	}
+}
+
+// What is compared is what can be trusted then: the same name, content and items, and a list also where there are none.
+func TestStateIsItsFile(t *testing.T) {
+	b := &Book{}
+	f := File{Name: "f", Sum: Sum("a"), Items: []Item{{1, Verify, "x"}, {2, Setup, "y"}, {3, Shell, "z"}}}
+	if got := b.Compare(f).File(); got.Name != f.Name || got.Sum != f.Sum || !slices.Equal(got.Items, f.Items) {
+		t.Errorf("%+v", got)
+	}
+	if got := b.Compare(f).Notice(); strings.Contains(got, "more") || !strings.Contains(got, "shell z") {
+		t.Error(got)
+	}
+	data, err := json.Marshal(b.Compare(File{Name: "f"}))
+	if err != nil || !strings.Contains(string(data), `"items":[]`) {
+		t.Errorf("%s, %v", data, err)
+	}
+	b.files = []record{{File: f}}
+	if got := b.Compare(File{Name: "f", Sum: Sum("b")}).File().Items; len(got) != 0 {
+		t.Errorf("items that are gone are trusted: %v", got)
 	}
 }
