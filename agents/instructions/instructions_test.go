@@ -114,7 +114,11 @@ func TestFind(t *testing.T) {
 		"a link to a secret":           {files: map[string]string{p + ".env": "KEY=1", p + "AGENTS.md": "-> .env"}, problem: "AGENTS.md: agents may not read"},
 		"a secret by name":             {files: map[string]string{p + ".env": "KEY=1"}, entries: []string{".env"}, want: Want{Full: true}, problem: ".env: agents may not read"},
 		"a directory":                  {files: map[string]string{p + "AGENTS.md/x": "x"}, problem: "no regular file"},
-		"no text":                      {files: map[string]string{p + "AGENTS.md": "a\x00b"}, problem: "no text"},
+		"no text":                      {files: map[string]string{p + "AGENTS.md": "\x00b"}, problem: "no text"},
+		"as large as may be":           {files: map[string]string{p + "AGENTS.md": "x" + strings.Repeat(" ", maxRead-1)}, found: "AGENTS.md=x"},
+		"a directory that matches":     {files: map[string]string{p + "docs/d.md/x": "x", p + "docs/a.md": "a"}, entries: []string{"docs/*.md"}, want: Want{Full: true}, found: "docs/a.md=a"},
+		"a hidden directory within":    {files: map[string]string{p + "a/.rules/x.md": "1", p + "a/.git/x.md": "no"}, entries: []string{"a/.*/*.md"}, want: Want{Full: true}, found: "a/.rules/x.md=1"},
+		"a hidden pattern of its own":  {files: map[string]string{p + ".rule1.md": "1", p + "rule1.md": "no"}, entries: []string{".r*.md"}, want: Want{Full: true}, found: ".rule1.md=1"},
 		"a giant":                      {files: map[string]string{p + "AGENTS.md": strings.Repeat("x", maxRead+1)}, problem: "more than 1048576 bytes"},
 		"the person's link":            {files: map[string]string{"dots/a.md": "d", own + "AGENTS.md": "-> BASE/dots/a.md"}, found: "~/.config/opencode/AGENTS.md=d"},
 	} {
@@ -144,11 +148,11 @@ func TestFind(t *testing.T) {
 
 // A finder with nothing to look at, and a search that is given up.
 func TestFindNothing(t *testing.T) {
-	here := tmp(t, map[string]string{"repo/project/AGENTS.md": "x", "repo/project/CLAUDE.md": "x"}).Dir
+	here := tmp(t, map[string]string{"repo/project/AGENTS.md": "x", "repo/project/CLAUDE.md": "x", "repo/project/.claude/CLAUDE.md": "x"}).Dir
 	t.Chdir(here) // the working directory stands in for no place that is not given
 	var none *Finder
 	for _, f := range []*Finder{none, New(Config{})} {
-		if found, err := f.Find(t.Context(), Want{Full: true}); err != nil || found.Prompt() != "" || len(found.Problems) > 0 {
+		if found, err := f.Find(t.Context(), Want{Full: true, Near: []string{"a"}}); err != nil || found.Prompt() != "" || len(found.Problems) > 0 {
 			t.Errorf("found %+v, %v", found, err)
 		}
 		if all, problems, err := f.Skills(t.Context(), nil); err != nil || len(all)+len(problems) > 0 {
@@ -163,6 +167,9 @@ func TestFindNothing(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	if _, _, err := f.Skills(ctx, nil); !errors.Is(err, stop) {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := f.Skill(ctx, "a", nil); !errors.Is(err, stop) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -294,23 +301,28 @@ func TestSkills(t *testing.T) {
 			found: ".opencode/skills/a"},
 		"the person's is told of": {files: map[string]string{p + ".claude/skills/a/SKILL.md": skill("a", "d", "x"), own + "skills/a/SKILL.md": skill("a", "d", "x")},
 			found: ".claude/skills/a", problem: "the project has a skill of this name"},
-		"windows line ends":      {files: map[string]string{p + ".claude/skills/a/SKILL.md": strings.ReplaceAll(skill("a", "d", "x"), "\n", "\r\n")}, found: ".claude/skills/a"},
-		"other name":             {files: map[string]string{p + ".claude/skills/a/SKILL.md": skill("b", "d", "x")}, problem: `its name "b" is not that of its directory, "a"`},
-		"upper case":             {files: map[string]string{p + ".claude/skills/Aa/SKILL.md": skill("Aa", "d", "x")}, problem: "lower-case"},
-		"two hyphens":            {files: map[string]string{p + ".claude/skills/a--b/SKILL.md": skill("a--b", "d", "x")}, problem: "single hyphens"},
-		"too long a name":        {files: map[string]string{p + ".claude/skills/" + strings.Repeat("a", 65) + "/SKILL.md": skill(strings.Repeat("a", 65), "d", "x")}, problem: "at most 64"},
-		"no description":         {files: map[string]string{p + ".claude/skills/a/SKILL.md": skill("a", "", "x")}, problem: "no description"},
-		"long description":       {files: map[string]string{p + ".claude/skills/a/SKILL.md": skill("a", strings.Repeat("é", 1025), "x")}, problem: "1025 characters"},
-		"no front matter":        {files: map[string]string{p + ".claude/skills/a/SKILL.md": "# A\n"}, problem: "no front matter"},
-		"open front matter":      {files: map[string]string{p + ".claude/skills/a/SKILL.md": "---\nname: a\n"}, problem: "no front matter"},
-		"broken":                 {files: map[string]string{p + ".claude/skills/a/SKILL.md": "---\nname: [a\n---\n"}, problem: "front matter cannot be read"},
-		"a link out":             {files: map[string]string{"out/SKILL.md": skill("a", "d", "KEY"), p + ".claude/skills/a": "-> BASE/out"}, problem: "outside"},
-		"a file link out":        {files: map[string]string{"out/x": skill("a", "d", "KEY"), p + ".claude/skills/a/SKILL.md": "-> BASE/out/x"}, problem: "outside"},
-		"all of them a link out": {files: map[string]string{"out/a/SKILL.md": skill("a", "d", "KEY"), p + ".claude/skills": "-> BASE/out"}, problem: "outside"},
-		"a secret":               {files: map[string]string{p + ".env": skill("a", "d", "KEY"), p + ".claude/skills/a/SKILL.md": "-> ../../../.env"}, problem: "may not read"},
-		"a link inside":          {files: map[string]string{p + "kit/a/SKILL.md": skill("a", "d", "x"), p + ".claude/skills/a": "-> ../../kit/a"}, found: ".claude/skills/a"},
-		"a circle":               {files: map[string]string{p + ".claude/skills/a/b/x": "x", p + ".claude/skills/a/c": "-> ..", p + ".claude/skills/d/SKILL.md": skill("d", "d", "x")}, found: ".claude/skills/d"},
-		"the person's link":      {files: map[string]string{"dots/a/SKILL.md": skill("a", "d", "x"), own + "skills/a": "-> BASE/dots/a"}, found: "~/.config/opencode/skills/a"},
+		"two of the person's":     {files: map[string]string{own + "skills/a/SKILL.md": skill("a", "d", "x"), "home/.claude/skills/a/SKILL.md": skill("a", "d", "x")}, found: "~/.config/opencode/skills/a"},
+		"three levels at most":    {files: map[string]string{p + ".claude/skills/1/2/3/a/SKILL.md": skill("a", "d", "x"), p + ".claude/skills/1/2/3/4/b/SKILL.md": skill("b", "d", "x")}, found: ".claude/skills/1/2/3/a"},
+		"a file, no directory":    {files: map[string]string{p + ".claude/skills": "x"}},
+		"text before":             {files: map[string]string{p + ".claude/skills/a/SKILL.md": "\nname: a\ndescription: d\n---\nx"}, problem: "no front matter"},
+		"four hyphens at its end": {files: map[string]string{p + ".claude/skills/a/SKILL.md": "---\nname: a\ndescription: d\n----\nx"}, problem: "is not ---"},
+		"windows line ends":       {files: map[string]string{p + ".claude/skills/a/SKILL.md": strings.ReplaceAll(skill("a", "d", "x"), "\n", "\r\n")}, found: ".claude/skills/a"},
+		"other name":              {files: map[string]string{p + ".claude/skills/a/SKILL.md": skill("b", "d", "x")}, problem: `its name "b" is not that of its directory, "a"`},
+		"upper case":              {files: map[string]string{p + ".claude/skills/Aa/SKILL.md": skill("Aa", "d", "x")}, problem: "lower-case"},
+		"two hyphens":             {files: map[string]string{p + ".claude/skills/a--b/SKILL.md": skill("a--b", "d", "x")}, problem: "single hyphens"},
+		"too long a name":         {files: map[string]string{p + ".claude/skills/" + strings.Repeat("a", 65) + "/SKILL.md": skill(strings.Repeat("a", 65), "d", "x")}, problem: "at most 64"},
+		"no description":          {files: map[string]string{p + ".claude/skills/a/SKILL.md": skill("a", "", "x")}, problem: "no description"},
+		"long description":        {files: map[string]string{p + ".claude/skills/a/SKILL.md": skill("a", strings.Repeat("é", 1025), "x")}, problem: "1025 characters"},
+		"no front matter":         {files: map[string]string{p + ".claude/skills/a/SKILL.md": "# A\n"}, problem: "no front matter"},
+		"open front matter":       {files: map[string]string{p + ".claude/skills/a/SKILL.md": "---\nname: a\n"}, problem: "no front matter"},
+		"broken":                  {files: map[string]string{p + ".claude/skills/a/SKILL.md": "---\nname: [a\n---\n"}, problem: "front matter cannot be read"},
+		"a link out":              {files: map[string]string{"out/SKILL.md": skill("a", "d", "KEY"), p + ".claude/skills/a": "-> BASE/out"}, problem: "outside"},
+		"a file link out":         {files: map[string]string{"out/x": skill("a", "d", "KEY"), p + ".claude/skills/a/SKILL.md": "-> BASE/out/x"}, problem: "outside"},
+		"all of them a link out":  {files: map[string]string{"out/a/SKILL.md": skill("a", "d", "KEY"), p + ".claude/skills": "-> BASE/out"}, problem: "outside"},
+		"a secret":                {files: map[string]string{p + ".env": skill("a", "d", "KEY"), p + ".claude/skills/a/SKILL.md": "-> ../../../.env"}, problem: "may not read"},
+		"a link inside":           {files: map[string]string{p + "kit/a/SKILL.md": skill("a", "d", "x"), p + ".claude/skills/a": "-> ../../kit/a"}, found: ".claude/skills/a"},
+		"a circle":                {files: map[string]string{p + ".claude/skills/a/b/x": "x", p + ".claude/skills/a/c": "-> ..", p + ".claude/skills/d/SKILL.md": skill("d", "d", "x")}, found: ".claude/skills/d"},
+		"the person's link":       {files: map[string]string{"dots/a/SKILL.md": skill("a", "d", "x"), own + "skills/a": "-> BASE/dots/a"}, found: "~/.config/opencode/skills/a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := New(tmp(t, tt.files))
@@ -345,7 +357,10 @@ func TestSkill(t *testing.T) {
 	if _, err := f.Skill(t.Context(), "relase-notes", nil); centurion.KindOf(err) != centurion.KindNotFound || centurion.HintOf(err) != `did you mean "release-notes"?` {
 		t.Errorf("%v, hint %q", err, centurion.HintOf(err))
 	}
-	if _, err := f.Skill(t.Context(), "zzz", nil); centurion.HintOf(err) != "the skills are release-notes" {
+	if _, err := f.Skill(t.Context(), "zzz", nil); centurion.HintOf(err) != "the skills are release-notes" || !strings.Contains(err.Error(), `"zzz"`) {
+		t.Errorf("%v, hint %q", err, centurion.HintOf(err))
+	}
+	if _, err := New(tmp(t, nil)).Skill(t.Context(), "zzz", nil); centurion.HintOf(err) != "there are none any more: do without" {
 		t.Errorf("hint %q", centurion.HintOf(err))
 	}
 }
@@ -364,4 +379,43 @@ func TestList(t *testing.T) {
 		t.Errorf("the list describes skills in %d bytes", len(described))
 	}
 	has(t, got, "- skill-000: what it is for", "…\n- skill-001: ", "- and skill-0", ", skill-199\n")
+}
+
+// More skills than the limit are left out, which is said once for each.
+func TestManySkills(t *testing.T) {
+	files := map[string]string{}
+	for i := range maxSkills + 2 {
+		name := fmt.Sprintf("s%d", i)
+		files["repo/project/.claude/skills/"+name+"/SKILL.md"] = skill(name, "d", "x")
+	}
+	all, problems, err := New(tmp(t, files)).Skills(t.Context(), nil)
+	if err != nil || len(all) != maxSkills || len(problems) != 2 || !strings.Contains(problems[0], "more than 256 skills") {
+		t.Errorf("%d skills, problems %q, %v", len(all), problems, err)
+	}
+	if got := SkillsPrompt(all[:2]); !strings.Contains(got, ": s0, s1.") {
+		t.Error(got)
+	}
+}
+
+// A project that is named by a link is read where the link leads.
+func TestProjectByLink(t *testing.T) {
+	cfg := tmp(t, map[string]string{"repo/project/AGENTS.md": "p", "repo/AGENTS.md": "r", "link": "-> BASE/repo", "near": "-> BASE/repo/project"})
+	base := filepath.Dir(cfg.Home)
+	cfg.Dir, cfg.Above = filepath.Join(base, "near"), []string{filepath.Join(base, "link")}
+	if f := find(t, cfg, Want{}); f.names() != "../AGENTS.md=r AGENTS.md=p" || len(f.Problems) > 0 {
+		t.Errorf("found %q, problems %q", f.names(), f.Problems)
+	}
+}
+
+// The head of a text ends with a whole line, or with a whole character of the only line.
+func TestHead(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		limit int
+		want  string
+	}{{"abc", 3, "abc"}, {"one\ntwo", 6, "one"}, {"aéé", 4, "aé"}, {"é", 1, ""}, {"\nabc", 3, "ab"}, {"abc", 0, ""}} {
+		if got := head(c.text, c.limit); got != c.want {
+			t.Errorf("head(%q, %d) = %q, want %q", c.text, c.limit, got, c.want)
+		}
+	}
 }

@@ -27,6 +27,21 @@ func TestExchangedWhileLookedAt(t *testing.T) {
 	}
 }
 
+// A link that leads out and takes the place of a file that was looked at is not followed.
+func TestExchangedForLinkOut(t *testing.T) {
+	cfg := tmp(t, map[string]string{"repo/project/AGENTS.md": "be kind", "home/id_rsa": "KEY"})
+	name := filepath.Join(cfg.Dir, "AGENTS.md")
+	exchange := func(string) bool {
+		if err := errors.Join(os.Remove(name), os.Symlink(filepath.Join(cfg.Home, "id_rsa"), name)); err != nil {
+			t.Fatal(err)
+		}
+		return false
+	}
+	if f := find(t, cfg, Want{Withheld: exchange}); len(f.Files) > 0 || len(f.Problems) != 1 || !strings.Contains(f.Problems[0], "outside") {
+		t.Errorf("found %+v", f)
+	}
+}
+
 // A named pipe, which nobody writes to, is not waited for.
 func TestPipe(t *testing.T) {
 	cfg := tmp(t, nil)
