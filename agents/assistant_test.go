@@ -73,7 +73,8 @@ func TestForSubAgent(t *testing.T) {
 		{[]string{"sub_agent", "bash"}, "", "it may have read, grep, write"},
 	} {
 		got, err := ForSubAgent(own, test.want)
-		if strings.Join(got, " ") != test.got || (err == nil) != (test.fail == "") || !strings.Contains(centurion.HintOf(err), test.fail) {
+		if strings.Join(got, " ") != test.got || (err == nil) != (test.fail == "") || !strings.Contains(centurion.HintOf(err), test.fail) ||
+			err != nil && centurion.KindOf(err) != centurion.KindUsage {
 			t.Errorf("%v: %v, %v (%s)", test.want, got, err, centurion.HintOf(err))
 		}
 	}
@@ -108,5 +109,15 @@ func TestDefinitionsInBothProfiles(t *testing.T) {
 	c, _, _ := DefaultAssistant().With(defs...)
 	if a := get(t, c, "assistant"); a.Steps != 7 || a.Holds("webfetch") || !a.Holds("websearch") {
 		t.Errorf("%+v", a)
+	}
+}
+
+// The way to hand on work has a name in each profile: whoever takes away one has taken away the other.
+func TestDelegatingByEitherName(t *testing.T) {
+	for _, key := range []string{"delegate_task", "task", "sub_agent"} {
+		c, notes, err := DefaultAssistant().With(Definition{Name: "assistant", Mode: "primary", Tools: map[string]bool{key: false}})
+		if err != nil || len(notes) > 0 || get(t, c, "assistant").Holds("sub_agent") {
+			t.Errorf("without %s: %v, notes %q, %v", key, get(t, c, "assistant").Tools, notes, err)
+		}
 	}
 }

@@ -1,6 +1,9 @@
 package text
 
 import (
+	"encoding/json"
+	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +24,10 @@ func TestClean(t *testing.T) {
 		{"one-character introducers", "a\u009b31mb\u009d0;x\u009cc", "abc"},
 		{"unfinished command keeps the text", "a\x1b]0;all of the rest", "a0;all of the rest"},
 		{"command over a line break keeps the text", "a\x1b]0;first\nsecond\ab", "a0;first secondb"},
+		{"command that another begins in keeps the text", "a\x1b]0;x\x1b[31my\ab", "a0;xyb"},
+		{"other line breaks", "a\u2029b\vc\fd", "a b c d"},
+		{"family", "👩\u200d👧", "👩\u200d👧"},
+		{"unassigned tags", "a\U000e0080\U000e0fffb", "ab"},
 		{"unfinished control", "a\x1b[", "a"},
 		{"lone escape", "a\x1b", "a"},
 		{"charset", "a\x1b(0b", "ab"},
@@ -57,6 +64,7 @@ func TestCleanLines(t *testing.T) {
 func TestCleanText(t *testing.T) {
 	for in, want := range map[string]string{
 		"a\x00b\x1b[31mc\u202ed\u200be\xff": "abcde\ufffd", "\x1b]8;;http://x\x07y": "y", "a\r\nb\rc\td": "a\nb\nc    d",
+		"a\u2028b\u2029c\vd\fe": "a\nb\nc\nd\ne", "a\u00a0b": "a\u00a0b", "a\x7fb": "ab", "\x1fa": "a", "a\n b": "a\n b",
 		"o\u0301\u0301\u0301\u0301\u0301\u0301": "o\u0301\u0301\u0301\u0301"} {
 		if got := CleanText(in); got != want || CleanText(got) != got {
 			t.Errorf("CleanText(%q) is %q, want %q", in, got, want)
@@ -94,6 +102,9 @@ func TestEscape(t *testing.T) {
 		{"\xff", `\xff`},
 		{"\U000e0041", `\U000e0041`},
 		{"ü 使", "ü 使"},
+		{"\ufffd", "\ufffd"},
+		{"a" + strings.Repeat("\u0301", maxMarks) + "b", "a" + strings.Repeat("\u0301", maxMarks) + "b"},
+		{"a" + strings.Repeat("\u0301", maxMarks+1), "a" + strings.Repeat("\u0301", maxMarks) + `\u0301`},
 	}
 	for _, tt := range tests {
 		if got := Escape(tt.in); got != tt.want {
@@ -168,4 +179,23 @@ func FuzzPrinted(f *testing.F) {
 			t.Errorf("%q became %q and then %q", in, out, again)
 		}
 	})
+}
+
+// S10: JSON that is shown means what it meant, in letters that no terminal obeys.
+func TestEscapeJSON(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"a":"ü 使 🙂"}`:      `{"a":"ü 使 🙂"}`,
+		"\"\u202e\u007f ü\"": `"\u202e\u007f ü"`,
+		"\"a\U000e0041b\"":   `"a\udb40\udc41b"`,
+		"{\n\t\"a\": 1}":     "{\n\t\"a\": 1}",
+	} {
+		got := EscapeJSON([]byte(in))
+		if string(got) != want {
+			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+		var before, after any
+		if err := errors.Join(json.Unmarshal([]byte(in), &before), json.Unmarshal(got, &after)); err != nil || !reflect.DeepEqual(before, after) {
+			t.Errorf("%q means %v, not %v (%v)", got, after, before, err)
+		}
+	}
 }
