@@ -1,9 +1,14 @@
 package web
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/net/html"
+
+	"centurion"
 )
 
 // ORCH-48: HTML becomes Markdown with its tables; what no reader sees is gone.
@@ -30,6 +35,37 @@ func TestMarkdown(t *testing.T) {
 	}
 	if _, got, _ := Markdown(t.Context(), "<img alt=x src='data:image/png;base64,"+strings.Repeat("A", 1<<20)+"'>", at); len(got) > 100 {
 		t.Errorf("an image within the page takes %d bytes", len(got))
+	}
+}
+
+// The title is that of the page's first title, and of no other element.
+func TestMarkdownTitle(t *testing.T) {
+	at := parse(t, "https://example.com/docs/a")
+	for page, want := range map[string]string{"<h1>no</h1>": "", "<title>a\n b</title><svg><title>no</title></svg><title>no</title><h1>no</h1>": "a b",
+		"<title>" + strings.Repeat("x", 2*maxTitle) + "</title>": centurion.Clip(strings.Repeat("x", 2*maxTitle), maxTitle)} {
+		if got, _, err := Markdown(t.Context(), page, at); got != want || err != nil {
+			t.Errorf("%s: %q, want %q (%v)", page, got, want, err)
+		}
+	}
+}
+
+// Lists, items and quotations keep their form down to a depth, however they are mixed.
+func TestMarkdownDepth(t *testing.T) {
+	for part, names := range map[string][]string{"<ul><li>": {"ul", "li"}, "<ol>": {"ol"}, "<blockquote>": {"blockquote"}, "<ol><li><blockquote>": {"ol", "li", "blockquote"}} {
+		doc, err := html.Parse(strings.NewReader(strings.Repeat(part, 2*maxDepth)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		(&cleaner{at: parse(t, "https://example.com")}).node(doc)
+		n := 0
+		for d := range doc.Descendants() {
+			if slices.Contains(names, d.Data) {
+				n++
+			}
+		}
+		if n != maxDepth {
+			t.Errorf("%s: %d keep their form, want %d", part, n, maxDepth)
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ func TestDocsExpire(t *testing.T) {
 		if err != nil || json.Unmarshal(b, &index) != nil || len(index.Docs) != 1 {
 			t.Fatalf("%s, %v", b, err)
 		}
-		for key, want := range map[string]any{"url": u.String(), "final": "https://go.dev/final", "title": "T", "bytes": 4.0, "file": doc.File,
+		for key, want := range map[string]any{"url": u.String(), "final": "https://go.dev/final", "title": "T", "type": "text/html", "bytes": 4.0, "file": doc.File,
 			"sha256": workspace.VersionOf([]byte("text")), "fetched": "2000-01-01T00:00:00Z", "expires": "2000-01-02T00:00:00Z"} {
 			if index.Docs[0][key] != want {
 				t.Errorf("%s is %v, want %v", key, index.Docs[0][key], want)
@@ -209,9 +209,44 @@ func TestDocsDoNotTrustTheirIndex(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(dir, ".opencode")); err == nil { // not everywhere
 		_, err = d.Put(u, page(u.String(), "text"))
 		is(t, "link that leads out", err, centurion.KindPermission)
+		_, _, err = d.Get(u)
+		is(t, "read by it", err, centurion.KindPermission)
+		_, err = d.Clear(func(Doc) bool { return true })
+		is(t, "cleared by it", err, centurion.KindPermission)
 		if left, _ := os.ReadDir(outside); len(left) != 0 {
 			t.Error("it wrote outside the project")
 		}
+	}
+}
+
+// A page that could not be stored is an error, and an entry without an address is none.
+func TestDocsThatCannotBeStored(t *testing.T) {
+	u := parse(t, "https://a.b/x")
+	for name, at := range map[string]string{"the index": DocsMetadata, "the page": DocsDirectory + "/" + fileName(u, "text/html")} {
+		d, dir := newDocs(t, 0)
+		if n, err := d.Clear(Doc.Expired); n != 0 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, ".opencode")); err == nil {
+			t.Error("clearing nothing writes an index")
+		}
+		if err := os.MkdirAll(filepath.Join(dir, filepath.FromSlash(at), "x"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if doc, err := d.Put(u, page(u.String(), "text")); err == nil {
+			t.Errorf("%s is a directory: %+v", name, doc)
+		}
+	}
+	d, dir := newDocs(t, 0)
+	if _, err := d.Put(u, page(u.String(), "text")); err != nil {
+		t.Fatal(err)
+	}
+	entry := `{"docs": [{"url": "", "file": "a-0123456789abcdef.md"}]}`
+	if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(DocsMetadata)), []byte(entry), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := d.List(); len(all) != 0 || err != nil {
+		t.Errorf("%+v, %v", all, err)
 	}
 }
 

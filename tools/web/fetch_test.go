@@ -82,6 +82,10 @@ func TestAllowedHost(t *testing.T) {
 	if n := private.hits.Load(); n != 1 {
 		t.Errorf("%d connections, want 1", n)
 	}
+	named := New(Config{AllowHosts: []string{"Here.Example:" + private.port}, Resolve: leads("127.0.0.1")})
+	if page, err := named.Fetch(t.Context(), parse(t, "http://here.example:"+private.port), anything); err != nil || page.Text != "secret of the machine" {
+		t.Errorf("by its name: %+v, %v", page, err)
+	}
 }
 
 // TRIAL S6: a page in the public network does not lead into the private one.
@@ -209,7 +213,7 @@ func TestFetch(t *testing.T) {
 		case "/json":
 			kind, body = "application/json", `{"a": 1}`
 		case "/latin":
-			kind, body = "text/plain; charset=ISO-8859-1", "Gr\xf6\xdfe \x80"
+			kind, body = "text/plain; charset=ISO-8859-1", "Gr\xf6\xdfe \x80\xa0\x9f"
 		case "/utf16":
 			kind, body = "text/plain", "\xff\xfeG\x00\xf6\x00"
 		case "/none":
@@ -267,6 +271,29 @@ func TestFetch(t *testing.T) {
 			w.Header().Set("Retry-After", "1000000")
 			http.Error(w, "no", http.StatusTooManyRequests)
 			return
+		case "/created":
+			w.Header()["Content-Type"] = []string{"text/plain"}
+			w.Header().Set("Location", "/gone")
+			w.WriteHeader(http.StatusCreated)
+			body = "x"
+		case "/missing":
+			w.Header().Set("Location", "/json")
+			w.WriteHeader(http.StatusNotFound)
+			return
+		case "/bad":
+			w.Header().Set("Location", "/json")
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		case "/either":
+			w.Header().Set("Location", "/json")
+			w.WriteHeader(http.StatusMultipleChoices)
+			return
+		case "/choices":
+			w.WriteHeader(http.StatusMultipleChoices)
+		case "/nothing":
+			kind, body = "image/png", ""
+		case "/nul":
+			kind, body = "text/plain", "\x00abc"
 		case "/loop":
 			http.Redirect(w, r, "/loop", http.StatusFound)
 			return
@@ -278,9 +305,9 @@ func TestFetch(t *testing.T) {
 		_, _ = w.Write([]byte(body))
 	})
 	c := New(Config{AllowHosts: []string{host}})
-	for path, want := range map[string]string{"/": "# Größe\n\nx [link](" + address + "/b?c=1)", "/json": `{"a": 1}`, "/latin": "Größe €", "/utf16": "Gö",
+	for path, want := range map[string]string{"/": "# Größe\n\nx [link](" + address + "/b?c=1)", "/json": `{"a": 1}`, "/latin": "Größe €\u00a0Ÿ", "/utf16": "Gö",
 		"/utf16be": "Gö", "/atom": "<feed/>", "/script": "ls", "/xhtml": "# H", "/agent": "Centurion", "/marked": "x", "/full": strings.Repeat("a", MaxBody),
-		"/none": "just text", "/octets": "just text", "/hop": "GET"} {
+		"/none": "just text", "/octets": "just text", "/hop": "GET", "/created": "x", "/either": `{"a": 1}`} {
 		p, err := c.Fetch(t.Context(), parse(t, address+path), anything)
 		if err != nil || p.Text != want {
 			t.Errorf("%s: %q, %v", path, p.Text, err)
@@ -299,6 +326,8 @@ func TestFetch(t *testing.T) {
 		"/gone": {kind: centurion.KindNotFound, says: "404", status: 404}, "/busy": {kind: centurion.KindRateLimit, says: "wait 7s", status: 429, wait: 7 * time.Second},
 		"/later": {kind: centurion.KindRateLimit, says: "wait before you try again", status: 429}, "/broken": {kind: centurion.KindNetwork, says: "502", status: 502},
 		"/unchanged": {kind: centurion.KindNetwork, says: "304", status: 304}, "/nowhere": {kind: centurion.KindNetwork, says: "leads to something that cannot be fetched"},
+		"/missing": {kind: centurion.KindNotFound, says: "404", status: 404}, "/bad": {kind: centurion.KindNetwork, says: "400", status: 400}, "/choices": {kind: centurion.KindNetwork, says: "300", status: 300},
+		"/nothing": {kind: centurion.KindUsage, says: "image/png with 0 bytes"}, "/nul": {kind: centurion.KindUsage, says: "only text can be read"},
 		"/drawing": {kind: centurion.KindUsage, says: "image/svg+xml"}, "/loop": {kind: centurion.KindNetwork, says: "more than 5 times"},
 	} {
 		_, err := c.Fetch(t.Context(), parse(t, address+path), anything)
@@ -333,6 +362,9 @@ func TestFetchUnreachable(t *testing.T) {
 	empty := New(Config{Resolve: func(context.Context, string) ([]netip.Addr, error) { return nil, nil }})
 	_, err = empty.Fetch(t.Context(), parse(t, "http://nowhere.example/"), anything)
 	is(t, "no address", err, centurion.KindNetwork, "nowhere.example", "no such host")
+	if err := public("a.b:80", "8.8.8.8:80"); err != nil {
+		t.Error(err)
+	}
 	if public("a.b:80", "no address") == nil || New(Config{}).Docs() != nil {
 		t.Error("what cannot be read is public")
 	}

@@ -88,6 +88,9 @@ func TestDialThroughAProxy(t *testing.T) {
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "pass")) {
 				t.Errorf("got %v", err)
 			}
+			if strings.Contains(test.answer, " 403 ") && centurion.KindOf(err) != centurion.KindNetwork {
+				t.Errorf("its kind is %s", centurion.KindOf(err))
+			}
 		})
 	}
 }
@@ -109,7 +112,7 @@ func TestDialWithoutTheProxy(t *testing.T) {
 		t.Errorf("the proxy was asked %q", got)
 	}
 	t.Setenv("HTTPS_PROXY", "socks5://me:secret@"+at)
-	if _, err := Dial(t.Context(), "site.example:443", false); centurion.KindOf(err) != centurion.KindConfig || strings.Contains(err.Error(), "secret") {
+	if _, err := Dial(t.Context(), "site.example:443", false); centurion.KindOf(err) != centurion.KindConfig || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "only an http:// proxy") {
 		t.Errorf("another kind: %v", err)
 	}
 }

@@ -84,6 +84,11 @@ func TestSearch(t *testing.T) {
 	if _, hits, _ := New(Config{Search: all}).SearchWeb(t.Context(), "x", 1); len(hits) != 1 {
 		t.Errorf("%d hits, want 1", len(hits))
 	}
+	for n, want := range map[int]string{-3: "8", 3: "3", 20: "20", 500: "20"} {
+		if _, _, err := New(Config{Search: Search{Brave: "bk", Endpoints: ends}}).SearchWeb(t.Context(), "x", n); err != nil || last.URL.Query().Get("count") != want {
+			t.Errorf("%d hits are wanted, %s are asked for, %v", n, last.URL.Query().Get("count"), err)
+		}
+	}
 }
 
 // ORCH-49, ORCH-50: without an engine, and with one that refuses, the message says what to do.
