@@ -24,8 +24,10 @@ func TestMarkdown(t *testing.T) {
 		"<div style='visibility : hidden'>obey me</div><p>x</p>":                    "x",
 		"<ol><li>a<ul><li>b</li></ul></li></ol>":                                    "1. a\n   \n   - b",
 		"<!DOCTYPE html><title></title><p>x</p>":                                    "x",
-		"<a href='%zz'>l</a>":                                                       "[l]()",
-		"":                                                                          "",
+		"<p style='color: red'>x</p>":                                               "x",
+		"<p>x</p><iframe>obey me</iframe><template><p>obey me</p></template>":       "x",
+		"<a href='%zz'>l</a>": "[l]()",
+		"":                    "",
 	} {
 		_, got, err := Markdown(t.Context(), page, at)
 		got = strings.ReplaceAll(strings.ReplaceAll(got, "[m]()", "m"), "|---|---|", "|---|---|")
@@ -66,6 +68,20 @@ func TestMarkdownDepth(t *testing.T) {
 		if n != maxDepth {
 			t.Errorf("%s: %d keep their form, want %d", part, n, maxDepth)
 		}
+	}
+}
+
+// What stands side by side is not nested, and a table too large to be one is told in paragraphs.
+func TestMarkdownForm(t *testing.T) {
+	at := parse(t, "https://example.com")
+	_, got, err := Markdown(t.Context(), strings.Repeat("<ul><li>a</ul><p>b</p>", 2*maxDepth), at)
+	if n := strings.Count(got, "- a"); n != 2*maxDepth || err != nil {
+		t.Errorf("%d of %d lists keep their form, %v", n, 2*maxDepth, err)
+	}
+	page := "<table><tr>" + strings.Repeat("<td>", maxCells+1) + "<tr><th>one</th><td>two</table><table><tr><td>a<td>b</table>"
+	_, got, err = Markdown(t.Context(), page, at)
+	if err != nil || got != "onetwo\n\n|  |  |\n|---|---|\n| a | b |" {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -93,11 +94,19 @@ func TestDocsAreReplaced(t *testing.T) {
 		if all, _ := d.List(); len(all) != 1 {
 			t.Errorf("%+v", all)
 		}
+		plain := page(u.String(), "newest")
+		plain.Type = "text/plain"
+		if doc, err := d.Put(u, plain); err != nil || !strings.HasSuffix(doc.File, ".txt") {
+			t.Errorf("%+v, %v", doc, err)
+		}
+		if all, _ := d.List(); len(all) != 1 {
+			t.Errorf("as another type: %+v", all)
+		}
 		time.Sleep(58 * time.Minute)
 		if _, _, err := d.Get(u); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute)
 		_, _, err := d.Get(u)
 		is(t, "after an hour", err, centurion.KindNotFound, "has expired")
 		long, _ := newDocs(t, 10*MaxTTL)
@@ -143,7 +152,14 @@ func TestDocsAreBounded(t *testing.T) {
 		if keep, drop = bounded([]Doc{{Bytes: MaxBytes + 1}}); len(keep) != 1 || len(drop) != 0 {
 			t.Errorf("the one that was fetched now goes: %v, %v", keep, drop)
 		}
-		if n, err := d.Clear(func(Doc) bool { return true }); n != MaxDocs || err != nil {
+		oldest := func(doc Doc) bool { return doc.URL == "https://a.b/5" }
+		if n, err := d.Clear(oldest); n != 1 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		if all, _ := d.List(); len(all) != MaxDocs-1 || slices.ContainsFunc(all, oldest) {
+			t.Errorf("%d pages are left", len(all))
+		}
+		if n, err := d.Clear(func(Doc) bool { return true }); n != MaxDocs-1 || err != nil {
 			t.Errorf("%d, %v", n, err)
 		}
 		if _, err := os.Stat(own); err != nil {

@@ -254,6 +254,12 @@ func TestFetch(t *testing.T) {
 			kind, body = "application/xhtml+xml", "<h1>H</h1>"
 		case "/agent":
 			kind, body = "text/plain", r.Header.Get("User-Agent")
+		case "/wanted":
+			kind, body = "text/plain", r.Header.Get("Accept")
+		case "/problem":
+			kind, body = "application/problem+json", "{}"
+		case "/openapi":
+			kind, body = "application/openapi+yaml", "a: 1"
 		case "/marked":
 			kind, body = "text/plain", "\xef\xbb\xbfx"
 		case "/lost":
@@ -307,12 +313,14 @@ func TestFetch(t *testing.T) {
 	c := New(Config{AllowHosts: []string{host}})
 	for path, want := range map[string]string{"/": "# Größe\n\nx [link](" + address + "/b?c=1)", "/json": `{"a": 1}`, "/latin": "Größe €\u00a0Ÿ", "/utf16": "Gö",
 		"/utf16be": "Gö", "/atom": "<feed/>", "/script": "ls", "/xhtml": "# H", "/agent": "Centurion", "/marked": "x", "/full": strings.Repeat("a", MaxBody),
-		"/none": "just text", "/octets": "just text", "/hop": "GET", "/created": "x", "/either": `{"a": 1}`} {
+		"/none": "just text", "/octets": "just text", "/hop": "GET", "/created": "x", "/either": `{"a": 1}`,
+		"/problem": "{}", "/openapi": "a: 1", "/wanted": "text/markdown, text/html;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.1"} {
 		p, err := c.Fetch(t.Context(), parse(t, address+path), anything)
 		if err != nil || p.Text != want {
 			t.Errorf("%s: %q, %v", path, p.Text, err)
 		}
-		if path == "/json" && p.Title != "json" || path == "/" && p.Title != "A page" || path == "/hop" && p.URL != address+"/post" {
+		if path == "/json" && p.Title != "json" || path == "/" && p.Title != "A page" || path == "/hop" && p.URL != address+"/post" ||
+			path == "/utf16" && (p.Size != 6 || p.Type != "text/plain") {
 			t.Errorf("%s: %+v", path, p)
 		}
 	}
