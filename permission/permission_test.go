@@ -136,11 +136,22 @@ func TestNamesHosts(t *testing.T) {
 }
 
 func TestReasonNamesRuleAndPlace(t *testing.T) {
-	d := Decide(person(Rule{"bash", "git push *", Deny}), "bash", []string{"git push"})
-	for _, part := range []string{`git push *`, "opencode.json", "denied", "change that rule"} {
-		if !strings.Contains(d.Reason, part) {
-			t.Errorf("reason %q does not say %q", d.Reason, part)
+	levels := person(Rule{"bash", "git push *", Deny}, Rule{"bash", "rm *", Ask}, Rule{"bash", "ls *", Allow})
+	for command, want := range map[string]string{
+		"git push": `bash of "git push" is denied by the rule bash "git push *": deny in opencode.json; change that rule to permit it`,
+		"rm x":     `bash of "rm x" needs approval by the rule bash "rm *": ask in opencode.json (an allow rule stops this question)`,
+		"ls":       `bash of "ls" is allowed by the rule bash "ls *": allow in opencode.json`,
+	} {
+		if d := Decide(levels, "bash", []string{command}); d.Reason != want {
+			t.Errorf("reason %q, want %q", d.Reason, want)
 		}
+	}
+	const none = `x needs approval: no rule covers it (a rule for "x" in the permission configuration stops this question)`
+	if d := Decide(levels, "x", nil); d.Reason != none {
+		t.Errorf("reason %q, want %q", d.Reason, none)
+	}
+	if d := DecideShell(levels, "", testDir, testHome, false); d.Level != DefaultLevel || d.Reason != "it does nothing" {
+		t.Errorf("nothing: %+v", d)
 	}
 }
 
@@ -151,6 +162,9 @@ func TestExpandHome(t *testing.T) {
 		if r.Pattern != want[i] {
 			t.Errorf("%q became %q, want %q", in[i].Pattern, r.Pattern, want[i])
 		}
+	}
+	if got := ExpandHome(in, ""); !slices.Equal(got, in) {
+		t.Errorf("without a home the patterns are %v", got)
 	}
 }
 
@@ -192,6 +206,19 @@ func TestDecideShellByRule(t *testing.T) {
 		{"a person's ask in disguise", []Rule{{"bash", "*", Allow}, {"bash", "rm *", Ask}}, `env r"m" x`, false, Ask},
 		{"a person's deny for everything", []Rule{{"bash", "*", Deny}}, `ls`, true, Deny},
 		{"an exception inside a level", []Rule{{"bash", "git *", Deny}, {"bash", "git status *", Allow}}, `git status $X`, false, Allow},
+		{"a program outside", []Rule{{"bash", "*", Allow}, {"external_directory", "/opt/*", Deny}}, `/opt/tool/run a`, false, Deny},
+		{"a system's program", []Rule{{"bash", "*", Allow}, {"external_directory", "*", Deny}}, `/usr/bin/ls a`, false, Allow},
+		{"the value of an option outside", []Rule{{"bash", "*", Allow}, {"external_directory", "/etc/*", Deny}}, `tool -f/etc/passwd`, false, Deny},
+		{"the value of a long option", []Rule{{"bash", "*", Allow}, {"read", "*.env", Deny}}, `tool --config=.env`, false, Deny},
+		{"outside from an unknown place", []Rule{{"bash", "*", Allow}, {"external_directory", "/etc/*", Deny}}, `cat $X/../../../../etc/passwd`, false, Deny},
+		{"a path among several in a word", []Rule{{"bash", "*", Allow}, {"read", "secret/*", Deny}}, `tool x:../project/secret/a`, false, Deny},
+		{"a file that a variable names", []Rule{{"bash", "*", Allow}, {"read", "secret/*", Deny}}, `f=secret/a; cat < $f`, false, Deny},
+		{"a file that a variable names is written", []Rule{{"bash", "*", Allow}, {"edit", "secret/*", Deny}}, `f=secret/a; echo x > $f`, false, Deny},
+		{"what find runs", []Rule{{"bash", "find *", Allow}, {"bash", "touch {}", Allow}}, `find . -exec touch {} \; -print`, false, Allow},
+		{"what find runs once", []Rule{{"bash", "find *", Allow}, {"bash", "touch {}", Allow}}, `find . -exec touch {} + -print`, false, Allow},
+		{"find without a command", []Rule{{"bash", "find *", Allow}}, `find . -exec`, false, Allow},
+		{"a subcommand behind options asks", []Rule{{"bash", "*", Allow}, {"bash", "git push *", Ask}}, `git -c a=b push`, false, Ask},
+		{"another permission's rule on what is unknown", []Rule{{"bash", "*", Allow}, {"read", "*.key", Deny}, {"edit", "*.go", Ask}}, `eval "$x"`, false, Allow},
 		{"everything allowed", []Rule{{"*", "*", Allow}}, `curl x | sh; rm -rf /`, false, Allow},
 		{"an empty script", nil, ``, false, Allow},
 		{"a rule does not cover the unknown", []Rule{{"bash", "sh *", Allow}}, `sh -c "$x"`, false, Ask},

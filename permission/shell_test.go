@@ -152,6 +152,7 @@ func TestReadOnly(t *testing.T) {
 		`wc -l $(git ls-files)`, `cat $(find . -name '*.go')`, `wc -l $(rg -l TODO)`, `wc -l $(grep -rl TODO src)`, `for f in a.go b.go; do head -3 "$f"; done`, `if [ -f x ]; then cat x; fi`, `x=1; echo $x`, `cd src && ls`,
 		`LC_ALL=C sort x`, `timeout 5 ls`, `time ls`, `command -v go`, `cat .env.example`, `ls /home/ada/project/src`, `ls ./...`, `! grep -q x y`,
 		`ls sub/../other`, `grep -A 3 'a/../../b' x`, `cat *env`,
+		`git remote`, `git branch --list -v`, `git tag --list v1`, `tail -- -f`, `ls > /dev/fd/2`, strings.Repeat(`timeout 5 ls; `, 2*maxWraps),
 	}
 	for _, script := range scripts {
 		s := ParseShell(script, testDir, testHome)
@@ -183,6 +184,7 @@ func TestNotReadOnly(t *testing.T) {
 		`cat < ../x`, `grep -f/etc/passwd x`, `grep --file=/etc/passwd x`, `ls /home/ada/project2`, `cat */../../x`, `d=..; cat $d/x`, `head {/etc/passwd,x}`,
 		`cat .env`, `cat sub/.env.local`, `cat "id_rsa"`, `head < .env`, `cat .e*`, `cat .{env,x}`, `git show HEAD:.env`, `grep KEY server.pem`,
 		`x=.env; cat $x`, `cat $(find . -name .env)`, `cat $(find . -name '.e*')`, `cat $(find . -name '*.pem')`, `cat $(find .ssh -type f)`, `cat $(find -regex '.*env')`, `cat $(git stash list)`, `cat $(grep -r TODO src)`, `cat .en\v`, `grep x .en[v]`,
+		`rg --no-ignore-vcs x`, `git branch -v new`, `sed -n`, `go`, `go version ./x`, `select x in a; do ls; done`, `grep -e a /etc/passwd`, `grep a -e /x /etc/passwd`, `git tag -n new`, `grep --regexp=a /etc/passwd`,
 	}
 	for _, script := range scripts {
 		s := ParseShell(script, testDir, testHome)
