@@ -79,6 +79,28 @@ func TestIgnoredIsSetAside(t *testing.T) {
 	}
 }
 
+// What is set aside of a later checkout of a branch does not replace what an earlier one left, and stands behind it.
+func TestAsideTwice(t *testing.T) {
+	x := newRig(t, map[string]string{".gitignore": "out/\n", "a.txt": "a\n"})
+	for _, text := range []string{"first\n", "second\n"} {
+		c := x.take("centurion/m/t", x.head())
+		put(t, filepath.Join(c.Where().Dir, "out", "x.txt"), text)
+		if _, err := c.Ignored(t.Context(), []string{"out/x.txt"}); err != nil {
+			t.Fatal(err)
+		}
+		release(t, c, x.head())
+	}
+	aside, err := x.Aside("centurion/m/t")
+	if err != nil || len(aside) != 2 || aside[0].Dir == aside[1].Dir {
+		t.Fatalf("%+v, %v", aside, err)
+	}
+	for i, want := range []string{"first\n", "second\n"} {
+		if got := get(t, filepath.Join(aside[i].Dir, "out", "x.txt")); got != want {
+			t.Errorf("%d: %q, want %q", i, got, want)
+		}
+	}
+}
+
 // Only directories that Aside lists are removed, and above them what is empty then.
 func TestDropAside(t *testing.T) {
 	x := newRigAt(t, filepath.Join(t.TempDir(), "top"), "", map[string]string{"a.txt": "a\n"})

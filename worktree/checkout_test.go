@@ -462,3 +462,19 @@ func TestBranchIsDroppedAsItWasLookedAt(t *testing.T) {
 		t.Errorf("the branch is at %s", at)
 	}
 }
+
+// A checkout without a branch, as checks have it, stands at the commit that it was cleaned to, and says so for git.
+func TestCleanMovesTheHead(t *testing.T) {
+	t.Parallel()
+	x := newRig(t, map[string]string{"a": "1\n"})
+	c := x.take("", x.head())
+	x.write("a", "2\n")
+	x.person("commit", "-qam", "second")
+	put(t, filepath.Join(c.dir, "left"), "x")
+	if err := c.Clean(t.Context(), x.head()); err != nil {
+		t.Fatal(err)
+	}
+	if got := gitIn(t, c.dir, "rev-parse", "HEAD"); got != x.head() || get(t, filepath.Join(c.dir, "a")) != "2\n" || gitIn(t, c.dir, "status", "--porcelain") != "" {
+		t.Errorf("it stands at %s, not at %s", got, x.head())
+	}
+}

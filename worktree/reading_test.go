@@ -95,6 +95,17 @@ func TestRunsBelowAndAround(t *testing.T) {
 			put(t, filepath.Join(x.top, ".git/config"), evil)
 			return filepath.Join(x.top, "mod")
 		}, true},
+		"an index that cannot be read": {func(x *rig) string {
+			put(t, filepath.Join(x.top, ".git/index"), "DIRC\x00\x00\x00\x09\x00\x00\x00\x01")
+			return x.top
+		}, true},
+		"a .git with all but a head": {func(x *rig) string {
+			put(t, filepath.Join(x.top, "mod/.git/HEAD"), "nothing")
+			put(t, filepath.Join(x.top, "mod/.git/objects/x"), "")
+			put(t, filepath.Join(x.top, "mod/.git/refs/x"), "")
+			put(t, filepath.Join(x.top, ".git/config"), evil)
+			return filepath.Join(x.top, "mod")
+		}, true},
 		"a worktree's own": {func(x *rig) string {
 			x.person("worktree", "add", "-q", "--detach", "../wt")
 			x.person("config", "extensions.worktreeConfig", "true")

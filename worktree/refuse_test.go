@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"centurion"
@@ -12,10 +13,13 @@ import (
 // What the person did between the plan of a landing and its carrying out is seen, and nothing is touched.
 func TestLandingMeetsThePerson(t *testing.T) {
 	t.Parallel()
-	for name, meanwhile := range map[string]func(x *rig){
-		"staged":     func(x *rig) { x.write("c", "mine\n"); x.person("add", "c") },
-		"committed":  func(x *rig) { x.person("commit", "-q", "--allow-empty", "-m", "mine") },
-		"git's lock": func(x *rig) { put(x.t, filepath.Join(x.top, ".git", "index.lock"), "") },
+	for name, c := range map[string]struct {
+		meanwhile func(x *rig)
+		says      string
+	}{
+		"staged":     {func(x *rig) { x.write("c", "mine\n"); x.person("add", "c") }, "the index was changed meanwhile"},
+		"committed":  {func(x *rig) { x.person("commit", "-q", "--allow-empty", "-m", "mine") }, "no longer stands at"},
+		"git's lock": {func(x *rig) { put(x.t, filepath.Join(x.top, ".git", "index.lock"), "") }, "another git is at work in this repository"},
 	} {
 		x := newRig(t, map[string]string{"a": long, "b": "b\n"})
 		base := x.begin()
@@ -24,9 +28,9 @@ func TestLandingMeetsThePerson(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		meanwhile(x)
+		c.meanwhile(x)
 		before := x.state()
-		if err := p.carryOut(t.Context()); centurion.KindOf(err) != centurion.KindConflict {
+		if err := p.carryOut(t.Context()); centurion.KindOf(err) != centurion.KindConflict || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if x.state() != before {

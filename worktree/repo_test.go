@@ -33,7 +33,7 @@ func TestOpenRefuses(t *testing.T) {
 	os.Mkdir(filepath.Join(base, "plain"), 0o755)
 	x := newRig(t, nil)
 	for dir, words := range map[string]string{filepath.Join(base, "bare.git"): "is a bare repository", filepath.Join(base, "plain"): "lies in no git repository",
-		filepath.Join(base, "missing"): "", filepath.Join(x.top, ".git"): "lies inside a git directory"} {
+		filepath.Join(base, "missing"): "no project at " + filepath.Join(base, "missing"), filepath.Join(x.top, ".git"): "lies inside a git directory"} {
 		_, err := Open(t.Context(), Options{Dir: dir, Home: filepath.Join(base, "home")})
 		if centurion.KindOf(err) != centurion.KindNotFound || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v", dir, err)
@@ -58,6 +58,8 @@ func TestVersionOfGit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := x.prog.check(t.Context()); (err == nil) != ok {
+			t.Errorf("%q: %v", version, err)
+		} else if !ok && (centurion.KindOf(err) != centurion.KindNotFound || !strings.Contains(err.Error(), "git "+version+" is too old; 2.38")) {
 			t.Errorf("%q: %v", version, err)
 		}
 	}

@@ -18,6 +18,15 @@ func TestCheckoutHasTheProjectsName(t *testing.T) {
 	}
 }
 
+// Only the names that the pool gives are names of a checkout.
+func TestNumber(t *testing.T) {
+	for name, want := range map[string]int{"w1": 1, "w12": 12, "12": 0, "w": 0, "w0": 0, "w01": 0, "w-1": 0, "w+1": 0, "x1": 0, "w1x": 0} {
+		if got := number(name); got != want {
+			t.Errorf("%s: %d, want %d", name, got, want)
+		}
+	}
+}
+
 // A checkout that an earlier version made, whose files stand in the slot itself, is found, used and removed.
 func TestCheckoutOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"centurion"
@@ -116,15 +117,18 @@ func TestSnapshotOfAnEmptyRepository(t *testing.T) {
 
 func TestSnapshotInTheMiddleOfAMerge(t *testing.T) {
 	t.Parallel()
-	x := newRig(t, map[string]string{"a": "1\n"})
+	x := newRig(t, map[string]string{"a": "1\n", "b": "1\n"})
 	x.person("checkout", "-qb", "other")
 	x.write("a", "2\n")
+	x.write("b", "2\n")
 	x.person("commit", "-qam", "2")
 	x.person("checkout", "-q", "main")
 	x.write("a", "3\n")
+	x.write("b", "3\n")
 	x.person("commit", "-qam", "3")
 	tryGit(t.Context(), x.top, "merge", "other")
-	if _, err := x.Snapshot(t.Context(), baseRef, true); centurion.KindOf(err) != centurion.KindConflict || centurion.HintOf(err) == "" {
+	if _, err := x.Snapshot(t.Context(), baseRef, true); centurion.KindOf(err) != centurion.KindConflict || centurion.HintOf(err) == "" ||
+		!strings.HasSuffix(err.Error(), "a merge is not finished: 2 unmerged files, the first is a") {
 		t.Errorf("%v", err)
 	}
 	if b := x.snapshot(false); b.Commit != x.head() {
