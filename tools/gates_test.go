@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -142,4 +143,59 @@ func TestHeadTail(t *testing.T) {
 	}
 	says(t, headTail(text, 9, 9, web.Doc{}), "it is not kept")
 	want(t, "short", headTail("abc", 2, 1, web.Doc{}), "abc")
+}
+
+// A wait for a task that fails is an error, not a task that goes on, and a wait that takes too long is told as that.
+func TestWaitThatFails(t *testing.T) {
+	b, boss := newBoss(t)
+	in := args{"agent": "worker", "description": "x", "prompt": "y", "background": false}
+	b.Delegator = lost{boss}
+	b.refused("delegate_task", in, centurion.KindDisk, "the disk is full")
+	b.gate.asked = nil
+	b.Delegator = boss
+	says(t, b.must("delegate_task", in).Output, "the notice of w9: all done")
+}
+
+// lost is a boss that cannot tell how a task ends.
+type lost struct{ *boss }
+
+func (l lost) Await(context.Context, *Call, string) (centurion.Task, error) {
+	return centurion.Task{}, &centurion.Error{Kind: centurion.KindDisk, Msg: "the disk is full"}
+}
+
+// S2: what a repository's own configuration makes git run is looked at before a command that only reads is let through.
+func TestScriptPlaceLooksAtGit(t *testing.T) {
+	b := newBench(t)
+	b.put(".git/HEAD", "ref: refs/heads/main\n")
+	b.put(".git/objects/x", "")
+	b.put(".git/refs/x", "")
+	b.put(".git/config", "[core]\n\tfsmonitor = ./x\n")
+	for script, only := range map[string]bool{"git status": false, "ls": true} {
+		if s := ScriptPlace(b.Workspace, ".").Parse(script); s.ReadOnly != only {
+			t.Errorf("%s only reads: %v (%s)", script, s.ReadOnly, s.Why)
+		}
+	}
+}
+
+// What is at a limit or odd is taken as it is: a note of the most bytes, a pattern over lines, other UTF-16, the home directory alone.
+func TestEdgesOfInputs(t *testing.T) {
+	b, kept := newBench(t), &book{}
+	b.Notebook = kept
+	b.must("update_context", args{"note": strings.Repeat("x", maxNote)})
+	want(t, "notes", len(kept.got), 1)
+	b.put("f.txt", "one\ntwo\n")
+	for _, pattern := range []string{"one\ntwo", `one\ntwo`} {
+		says(t, b.must("grep", args{"pattern": pattern}).Output, "no line matches in 1 file; a pattern is matched against one line at a time")
+	}
+	silent(t, b.must("grep", args{"pattern": "three"}).Output, "one line at a time")
+	b.put("wide.txt", "\xfe\xff\x00o")
+	b.refused("read", args{"filePath": "wide.txt"}, centurion.KindUsage, "UTF-16")
+	t.Setenv("HOME", b.dir)
+	t.Setenv("USERPROFILE", b.dir)
+	for given, at := range map[string]string{"~": b.dir, "~/f.txt": filepath.Join(b.dir, "f.txt"), "~f": "~f", "": "."} {
+		got, err := spelt("read", given)
+		want(t, given, got, at)
+		want(t, given, err, nil)
+	}
+	(&Seen{}).Recall(centurion.Part{}) // a part without a call tells nothing
 }
