@@ -128,6 +128,18 @@ func TestMountable(t *testing.T) {
 	if left, err := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
+	if len(s.r.places) > 0 || len(s.r.layers.mounts) > 0 {
+		t.Errorf("it is still mounted: %v, %v", s.r.places, s.r.layers.mounts)
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.r.Mountable(dir); err != nil {
+		t.Errorf("it is tried again: %v", err)
+	}
+	if err := (&Runner{}).Mountable(t.TempDir()); centurion.KindOf(err) != centurion.KindNotFound {
+		t.Errorf("without confinement: %v", err)
+	}
 	if err := s.r.Mountable(filepath.Join(dir, "missing")); centurion.KindOf(err) != centurion.KindNotFound {
 		t.Errorf("a directory that does not exist: %v", err)
 	}

@@ -122,6 +122,101 @@ func TestPeer(t *testing.T) {
 	}
 }
 
+// S5: the number of a process that has ended is no sign of who is at the other end, and a connection of another kind has none.
+func TestPeerThatHasEnded(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, ends := range []bool{false, true} {
+		cmd := exec.Command(self)
+		cmd.Env = append(os.Environ(), "SOCKET="+l.Addr().String(), roleVariable+"=dial")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		c, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, held := peerPID(c)
+		if ends {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+		if pid != cmd.Process.Pid || held() == ends && tellsEnds(t, c) {
+			t.Errorf("process %d, not %d, ended %v", pid, cmd.Process.Pid, ends)
+		}
+		if p := (&Runner{}).Peer(c); (p.Refused == peerUnknown) != ends || p.PID != pid {
+			t.Errorf("ended %v: %+v", ends, p)
+		}
+		_ = c.Close()
+		if !ends {
+			_ = cmd.Wait()
+		}
+	}
+	one, other := net.Pipe()
+	defer one.Close()
+	defer other.Close()
+	if pid, held := peerPID(one); pid != 0 || held() {
+		t.Errorf("a pipe has process %d", pid)
+	}
+}
+
+// tellsEnds reports whether this kernel can tell that the process at the other end has ended.
+func tellsEnds(t *testing.T, c net.Conn) (tells bool) {
+	t.Helper()
+	raw, err := c.(*net.UnixConn).SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) {
+			if pidfd, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, peerPidFD); err == nil {
+				tells = unix.Close(pidfd) == nil
+			}
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tells
+}
+
+// S5: a terminal is one that controls the process, and its own program is the very file of this one.
+func TestPeerAtATerminal(t *testing.T) {
+	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer ptmx.Close()
+	n, err := unix.IoctlGetInt(int(ptmx.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(ptmx.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	tty, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer tty.Close()
+	for _, terminal := range []bool{true, false} {
+		cmd := exec.Command("sleep", "60")
+		cmd.Stdin, cmd.SysProcAttr = tty, &syscall.SysProcAttr{Setsid: true, Setctty: terminal}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if p := look(cmd.Process.Pid); p.Terminal != terminal || p.Own || p.Refused != "" || p.Command != "sleep 60" {
+			t.Errorf("terminal %v: %+v", terminal, p)
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+}
+
 // S5: an answer counts as a person's from a terminal, from this program, and where the system cannot tell.
 func TestPerson(t *testing.T) {
 	for p, want := range map[Peer]bool{{}: true, {PID: 7, Terminal: true}: true, {PID: 7, Own: true}: true, {PID: 7, Command: "node x.js"}: false} {
