@@ -28,6 +28,7 @@ func TestEditsKeepTheRest(t *testing.T) {
 		"mark mended":     {func(d *todo.Doc) error { return d.SetMark("A3", todo.Open) }, "[?]", "[ ]"},
 		"title":           {func(d *todo.Doc) error { return d.SetTitle("A1", " new\nT9 `x` ") }, "title\t@", "new T9 `x`\t@"},
 		"title at end":    {func(d *todo.Doc) error { return d.SetTitle("A3", "even") }, "odd", "even"},
+		"no UTF-8":        {func(d *todo.Doc) error { return d.SetTitle("A3", "a\xffb") }, "odd", "a\ufffdb"},
 		"title for none":  {func(d *todo.Doc) error { return d.SetTitle("A2", "x") }, "A2\r", "A2 x\r"},
 		"note":            {func(d *todo.Doc) error { return d.AddNote("A1", "a\r\nb") }, "note: n\r\n", "note: n\r\n\t* note: a b\r\n"},
 		"note at the end": {func(d *todo.Doc) error { return d.AddNote("A3", "x") }, "odd", "odd\r\n\t* note: x"},
@@ -96,6 +97,8 @@ func TestAddPlaces(t *testing.T) {
 		"behind text":        {"## A\ntext\n", "A", "## A\ntext\n\n- [ ] T1 new\n"},
 		"behind a fence":     {"## A\n```\n## B\n```\n", "A", "## A\n```\n## B\n```\n\n- [ ] T1 new\n"},
 		"indented list":      {"- Group\n  - [ ] T1 x\n", "", "- Group\n  - [ ] T1 x\n  - [ ] T2 new\n"},
+		"the last number":    {"999999999. [ ] T1 x\n", "", "999999999. [ ] T1 x\n999999999. [ ] T2 new\n"},
+		"the next number":    {"9) [ ] T1 x\n", "", "9) [ ] T1 x\n10) [ ] T2 new\n"},
 		"behind sub-items":   {"- [ ] T1 x\n  - [ ] T2 y\n", "", "- [ ] T1 x\n  - [ ] T2 y\n- [ ] T3 new\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -167,6 +170,11 @@ func TestEditErrors(t *testing.T) {
 		"what is not there": {d.SetMark("nothing", todo.Done), centurion.KindNotFound, `there is no item "nothing"`},
 		"after itself":      {d.AddAfter("T1", "T1"), centurion.KindUsage, "T1 cannot wait for T1"},
 		"after nothing":     {d.AddAfter("T1", "T9"), centurion.KindUsage, "T1 cannot wait for T9"},
+		"what there is":     {d.AddAfter("T1", "T9"), centurion.KindUsage, "the items are T1, T2, D1"},
+		"add race":          {add(d, "", todo.Item{Title: "x", Race: []string{"@worker", "a b"}}), centurion.KindUsage, `race: "a b" is no name of an agent`},
+		"add proof":         {add(d, "", todo.Item{Title: "x", Proof: "full"}), centurion.KindUsage, `proof: "full" is not known`},
+		"add files":         {add(d, "", todo.Item{Title: "x", Files: []string{"a`b"}}), centurion.KindUsage, "without backticks"},
+		"add note":          {add(d, "", todo.Item{Title: "x", Notes: []string{" a"}}), centurion.KindUsage, "one line"},
 		"many":              {parse(t, strings.Repeat("- [ ] a\n", 3)+"- [ ] A1\n- [ ] A2\n- [ ] A3\n- [ ] A4\n- [ ] A5\n- [ ] A6\n- [ ] A7\n- [ ] A8\n- [ ] A9\n- [ ] B1\n- [ ] B2\n- [ ] B3\n").SetMark("nothing", todo.Done), centurion.KindNotFound, "A9, B1 and 2 more"},
 		"ten":               {parse(t, "- [ ] A1\n- [ ] A2\n- [ ] A3\n- [ ] A4\n- [ ] A5\n- [ ] A6\n- [ ] A7\n- [ ] A8\n- [ ] A9\n- [ ] B1\n").SetMark("nothing", todo.Done), centurion.KindNotFound, "A9, B1"},
 		"none at all":       {parse(t, "").SetMark("T1", todo.Done), centurion.KindNotFound, "the plan has no items"},

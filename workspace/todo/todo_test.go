@@ -163,7 +163,7 @@ func TestAttributes(t *testing.T) {
 		"",
 		"    - verify: after a blank line",
 		"- [ ] T2 x",
-		"  - after: none",
+		"  - after: none, -",
 		"- [ ] T3 x",
 		"- [ ] T4 x",
 	}, "\n"))
