@@ -186,6 +186,29 @@ func TestTimeoutIsCapped(t *testing.T) {
 	}
 }
 
+// What a command asks for counts before what its runner has for all.
+func TestLimitsOfACommand(t *testing.T) {
+	short := &Runner{DefaultTimeout: 100 * time.Millisecond, Keep: 100, Grace: 100 * time.Millisecond}
+	const script = "sleep 0.3; seq 2000"
+	for name, tt := range map[string]struct {
+		r        *Runner
+		c        centurion.Command
+		timedOut bool
+		kept     int // at most
+	}{
+		"the runner's":  {short, centurion.Command{}, true, 0},
+		"its own":       {short, centurion.Command{Timeout: time.Minute, Keep: 1000}, false, 1100},
+		"a shorter one": {&Runner{DefaultTimeout: time.Minute, Grace: 100 * time.Millisecond}, centurion.Command{Timeout: 100 * time.Millisecond}, true, 0},
+		"less of it":    {&Runner{Keep: 5000}, centurion.Command{Keep: 200}, false, 300},
+	} {
+		tt.c.Script, tt.c.Dir = script, t.TempDir()
+		res, err := tt.r.Run(t.Context(), tt.c)
+		if err != nil || res.TimedOut != tt.timedOut || len(res.Output) > tt.kept || !tt.timedOut && len(res.Output) < tt.kept/2 {
+			t.Errorf("%s: timed out %v, %d bytes kept, %v", name, res.TimedOut, len(res.Output), err)
+		}
+	}
+}
+
 func TestNoOrphanAfterNormalEnd(t *testing.T) {
 	pid := filepath.Join(t.TempDir(), "pid")
 	watch := stopwatch()
