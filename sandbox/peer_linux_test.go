@@ -122,7 +122,7 @@ func TestPeer(t *testing.T) {
 	}
 }
 
-// S5: the number of a process that has ended is no sign of who is at the other end, and a connection of another kind has none.
+// The number of a process that has ended is no sign of who is at the other end, and a connection of another kind has none.
 func TestPeerThatHasEnded(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -184,7 +184,7 @@ func tellsEnds(t *testing.T, c net.Conn) (tells bool) {
 	return tells
 }
 
-// S5: a terminal is one that controls the process, and its own program is the very file of this one.
+// A terminal is one that controls the process, and its own program is the very file of this one.
 func TestPeerAtATerminal(t *testing.T) {
 	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {

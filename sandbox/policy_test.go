@@ -17,7 +17,7 @@ import (
 	"centurion/sandbox/confine"
 )
 
-// S3: a policy has all that its confinement says, for the workspace that it is for.
+// A policy has all that its confinement says, for the workspace that it is for.
 func TestPolicyOfAWorkspace(t *testing.T) {
 	c := &Confinement{Write: []string{"/w"}, Read: []string{"/r"}, Hide: []string{"/h"}, Protect: []string{".git", ".opencode"}, Home: "/home/ada", Caches: []string{"/c"}}
 	want := confine.Policy{Write: []string{"/ws", "/w", "/cache"}, Read: []string{"/r"}, Hide: []string{"/h"}, Protect: []string{"/ws/.git", "/ws/.opencode"}, Home: "/home/ada",
@@ -31,7 +31,7 @@ func TestPolicyOfAWorkspace(t *testing.T) {
 	}
 }
 
-// S3: what is hidden and what is a cache lies below the home directory or at an absolute place, and at none if there is no home.
+// What is hidden and what is a cache lies below the home directory or at an absolute place, and at none if there is no home.
 func TestHiddenAndCaches(t *testing.T) {
 	hidden := Hidden("/home/ada")
 	for _, name := range []string{"/home/ada/.ssh", "/home/ada/.aws", "/home/ada/.netrc", "/home/ada/.config/gh", "/home/ada/.local/share/centurion", "/home/ada/.local/state/centurion",
@@ -59,7 +59,7 @@ func TestHiddenAndCaches(t *testing.T) {
 	}
 }
 
-// S3: checks fill no cache from which agents read, and the other way round.
+// Checks fill no cache from which agents read, and the other way round.
 func TestCachesOfChecks(t *testing.T) {
 	c := &Confinement{Cache: "/cache"}
 	if agents, checks := c.cache(false), c.cache(true); agents != "/cache/agents" || checks != "/cache/checks" || (&Confinement{}).cache(true) != "" || (&Confinement{}).cache(false) != "" {
@@ -122,7 +122,7 @@ func TestHeldOnlyWhereConfined(t *testing.T) {
 	}
 }
 
-// S7: a name is a secret's by any of the usual words in it, in any case, and a value by a password in an address.
+// A name is a secret's by any of the usual words in it, in any case, and a value by a password in an address.
 func TestSecretVariables(t *testing.T) {
 	for _, name := range []string{"API_KEY", "github_token", "A_SECRET_B", "DB_PASSWORD", "DB_PASSWD", "GOOGLE_CREDENTIALS", "npm_config__auth"} {
 		if !secret(name) {

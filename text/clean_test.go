@@ -181,7 +181,7 @@ func FuzzPrinted(f *testing.F) {
 	})
 }
 
-// S10: JSON that is shown means what it meant, in letters that no terminal obeys.
+// JSON that is shown means what it meant, in letters that no terminal obeys.
 func TestEscapeJSON(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"a":"ü 使 🙂"}`:      `{"a":"ü 使 🙂"}`,

@@ -163,7 +163,7 @@ func (l lost) Await(context.Context, *Call, string) (centurion.Task, error) {
 	return centurion.Task{}, &centurion.Error{Kind: centurion.KindDisk, Msg: "the disk is full"}
 }
 
-// S2: what a repository's own configuration makes git run is looked at before a command that only reads is let through.
+// What a repository's own configuration makes git run is looked at before a command that only reads is let through.
 func TestScriptPlaceLooksAtGit(t *testing.T) {
 	b := newBench(t)
 	b.put(".git/HEAD", "ref: refs/heads/main\n")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// S3: a way is as strong as itself and all below it, and what it does not stop is told of that way and system.
+// A way is as strong as itself and all below it, and what it does not stop is told of that way and system.
 func TestWays(t *testing.T) {
 	ways := []Way{None, Job, Files, Full}
 	for i, way := range ways {
@@ -35,7 +35,7 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// S3: what lies below a directory has its whole name, not only the same first letters.
+// What lies below a directory has its whole name, not only the same first letters.
 func TestBelow(t *testing.T) {
 	for path, want := range map[string]bool{"/a": true, "/a/b": true, "/a/b/c": true, "/ab": false, "/": false, "/b": false, "/c/d": true, "/c/de": false} {
 		if got := below(path, []string{"/a", "/c/d"}); got != want {
