@@ -99,6 +99,9 @@ func TestHeal(t *testing.T) {
 		"CRLF":                                   {replacedAll(healPlan, "\n", "\r\n"), edits{note("T1", "n.")}, false, []string{"three", "3"}, []string{"a/**\r\n", "a/**\r\n  - note: n.\r\n"}},
 		"end without a newline":                  {strings.TrimSuffix(healPlan, "\n"), edits{add("M2", todo.Item{ID: "T4", Title: "four"})}, false, []string{"two", "2"}, []string{"three", "three\n\n## M2\n- [ ] T4 four\n"}},
 
+		"two attributes of one kind": {replacedAll(healPlan, "a/**\n", "a/**\n  - verify: a\n  - verify: b\n"), edits{rewrite("verify: a", "verify: c", "verify: b", "verify: d")}, false, []string{"one", "uno"}, []string{"verify: a", "verify: c", "verify: b", "verify: d"}},
+		"item behind new sub-items":  {"", edits{add("M1", todo.Item{ID: "T4", Title: "four"})}, false, []string{"three\n", "three\n  - [ ] T9 nine\n"}, []string{"nine\n", "nine\n- [ ] T4 four\n"}},
+
 		"fresh":                      {"", edits{mark("T1", todo.Done)}, true, []string{"three", "3"}, nil},
 		"deliberate untick":          {"", edits{mark("T3", todo.Done)}, true, []string{"[x] T3", "[ ] T3"}, nil},
 		"deliberate untick of older": {"", edits{mark("T3", todo.Done), mark("T1", todo.Done)}, true, []string{"[x] T3", "[ ] T3"}, nil},

@@ -6,8 +6,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"centurion"
 )
 
 // What an object is asked for is asked once; what a branch stands at is asked every time.
@@ -96,4 +99,18 @@ func TestStandsAt(t *testing.T) {
 		t.Skip("links need a right on Windows:", err)
 	}
 	on(false, "a link")
+}
+
+// A tree has no file at a path that leads out of it, or at none.
+func TestTreesHaveNoPathsOut(t *testing.T) {
+	t.Parallel()
+	x := newRig(t, map[string]string{"a": "1\n"})
+	for _, name := range []string{"..", "../x", "a/../../x", ".", "", "/etc/x"} {
+		if tree, err := x.With(t.Context(), x.head(), map[string][]byte{name: []byte("x")}); centurion.KindOf(err) != centurion.KindUsage || !strings.Contains(err.Error(), strconv.Quote(name)) {
+			t.Errorf("%q: %s, %v", name, tree, err)
+		}
+	}
+	if tree, err := x.With(t.Context(), x.head(), map[string][]byte{"..x": []byte("x"), "b/../c": []byte("y")}); err != nil || x.person("ls-tree", "--name-only", tree) != "..x\na\nc" {
+		t.Errorf("%s, %v", tree, err)
+	}
 }

@@ -133,6 +133,11 @@ func TestRunsBelowAndAround(t *testing.T) {
 			t.Errorf("%q counts as harmless", config)
 		}
 	}
+	for _, config := range []string{"[lfs]\n\tlocksverify = true\n", "[lfs \"https://example.com/x.git/info/lfs\"]\n\taccess = basic\n", "[remote \"o\"]\n\turl = /x\n", "[blame]\n\tshowroot = true\n", "[extensions]\n\tobjectformat = sha1\n"} {
+		if why := (&ownConfig{top: "/p", gitDir: "/p/.git", hooks: "/p/.git/hooks"}).read([]byte(config)); why != "" {
+			t.Errorf("%q: %s", config, why)
+		}
+	}
 }
 
 func FuzzGitlinks(f *testing.F) {

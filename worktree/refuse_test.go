@@ -53,7 +53,7 @@ func TestMergeWhileTheirsIsUnfinished(t *testing.T) {
 	x.person("checkout", "-q", "main")
 	x.person("merge", "-q", "--no-commit", "--no-ff", "side")
 	before := x.state()
-	if _, err := x.Merge(t.Context(), o); centurion.KindOf(err) != centurion.KindConflict {
+	if _, err := x.Merge(t.Context(), o); centurion.KindOf(err) != centurion.KindConflict || !strings.Contains(err.Error(), "a merge is in progress in "+x.top) {
 		t.Errorf("a merge: %v", err)
 	}
 	if _, err := x.Preview(t.Context(), o); centurion.KindOf(err) != centurion.KindConflict {

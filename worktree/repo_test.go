@@ -64,3 +64,44 @@ func TestVersionOfGit(t *testing.T) {
 		}
 	}
 }
+
+// What is hidden from git is .opencode/ of the project and nothing else, and what the person has excluded before stays.
+func TestHide(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{".opencode": ".opencode", "a b/[x]*?": `a\ b/\[x\*\?`, `a\b`: `a\\b`, "!a/b!": `\!a/b!`, "#a/#": `\#a/#`} {
+		if got := escapePattern(path); strings.ReplaceAll(got, "]", "") != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+	x := newRigAt(t, filepath.Join(t.TempDir(), "top"), "sub [1]", map[string]string{"sub [1]/a": "1"})
+	exclude := filepath.Join(x.top, ".git", "info", "exclude")
+	put(t, exclude, "mine")
+	x.write("sub [1]/.opencode/x", "1")
+	x.write("sub 1/.opencode/x", "1")
+	for range 2 {
+		if err := x.hide(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := get(t, exclude), "mine\n/sub\\ \\[1]/.opencode\n"; got != want {
+		t.Errorf("excluded %q, want %q", got, want)
+	}
+	if got := x.person("status", "--porcelain"); got != `?? "sub 1/"` {
+		t.Errorf("git says %q", got)
+	}
+}
+
+// Only what the project itself names is copied from the person's tree, not what a directory above it does.
+func TestIncludeOfTheProject(t *testing.T) {
+	t.Parallel()
+	x := newRigAt(t, filepath.Join(t.TempDir(), "top"), "sub", map[string]string{".gitignore": "*.env\n", ".worktreeinclude": "*.env\n", "sub/.worktreeinclude": "own.env\n", "sub/a": "1"})
+	x.write("top.env", "t")
+	x.write("sub/own.env", "o")
+	c := x.take("work/T1", x.head())
+	if got := get(t, filepath.Join(c.dir, "sub", "own.env")); got != "o" {
+		t.Errorf("own.env is %q", got)
+	}
+	if _, err := os.Stat(filepath.Join(c.dir, "top.env")); err == nil {
+		t.Error("a file outside of the project was copied")
+	}
+}

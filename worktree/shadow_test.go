@@ -200,6 +200,12 @@ func TestShadowLeavesOut(t *testing.T) {
 	if _, err := OpenShadow(t.Context(), Options{Dir: filepath.Join(x.top, "none"), Home: t.TempDir()}); centurion.KindOf(err) != centurion.KindNotFound {
 		t.Errorf("%v", err)
 	}
+	if err := os.Remove(filepath.Join(x.top, "big")); err != nil {
+		t.Fatal(err)
+	}
+	if x.save(s, "without it"); len(s.LeftOut()) > 0 {
+		t.Errorf("still left out: %v", s.LeftOut())
+	}
 	x.write("b", "b\n")
 	put(t, filepath.Join(s.repo.gitDir, "index.lock"), "") // a process died
 	s, err := OpenShadow(t.Context(), Options{Dir: x.top, Home: s.repo.opts.Home})
