@@ -204,12 +204,19 @@ func TestPeerAtATerminal(t *testing.T) {
 	}
 	defer tty.Close()
 	for _, terminal := range []bool{true, false} {
-		cmd := exec.Command("sleep", "60")
+		cmd := exec.Command("sh", "-c", "echo; read x")
 		cmd.Stdin, cmd.SysProcAttr = tty, &syscall.SysProcAttr{Setsid: true, Setctty: terminal}
-		if err := cmd.Start(); err != nil {
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-		if p := look(cmd.Process.Pid); p.Terminal != terminal || p.Own || p.Refused != "" || p.Command != "sleep 60" {
+		if _, err := out.Read(make([]byte, 1)); err != nil { // what was started is whole once it has said something
+			t.Fatal(err)
+		}
+		if p := look(cmd.Process.Pid); p.Terminal != terminal || p.Own || p.Refused != "" || p.Command != "sh -c echo; read x" {
 			t.Errorf("terminal %v: %+v", terminal, p)
 		}
 		_ = cmd.Process.Kill()
