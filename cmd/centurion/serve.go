@@ -38,7 +38,7 @@ func serveCommand(c *cli) *cobra.Command {
 		Use:   "serve [flags]",
 		Short: "Serve clients of OpenCode",
 		Long: "Serve clients of OpenCode 1.18 (its terminal client, its SDK) and Centurion's own API on this machine, until it is ended.\n" +
-			"It prints the address with its token when it answers; whoever has it acts for you. Its missions can be resumed afterwards.\n" +
+			"It prints the address with its token when it answers; a program that has it acts for you. Its missions can be resumed afterwards.\n" +
 			"The flags are those of run, for the missions that clients start.",
 		Example: "  centurion serve\n  centurion serve --port 0 --dir ../api\n  opencode attach http://127.0.0.1:4096/t/TOKEN",
 		Args:    exactly(0, 0, "no arguments"),
@@ -117,7 +117,7 @@ func (s *serving) serve(ctx context.Context, portGiven bool) error {
 func (s *serving) listen(given bool) (net.Listener, error) {
 	ip := net.ParseIP(s.hostname)
 	if !strings.EqualFold(s.hostname, "localhost") && (ip == nil || !ip.IsLoopback()) {
-		return nil, &centurion.Error{Op: "serve", Kind: centurion.KindUsage, Msg: s.hostname + " is no loopback address, and whoever reaches the server acts for you",
+		return nil, &centurion.Error{Op: "serve", Kind: centurion.KindUsage, Msg: s.hostname + " is no loopback address, and every program that reaches the server acts for you",
 			Hint: "serve on 127.0.0.1, and let another machine in through: ssh -L"}
 	}
 	for port := s.port; ; port++ {

@@ -126,6 +126,26 @@ func providers(c Catalog) (list []providerInfo, first map[string]string) {
 	return list, first
 }
 
+func shownAgents(c Catalog) any {
+	out := []agentInfo{}
+	for _, a := range c.Agents {
+		mode := "primary"
+		if a.Profile == "" {
+			mode = "subagent"
+		}
+		out = append(out, agentInfo{Name: a.Name, Description: a.Description, Mode: mode, Native: true, Hidden: a.Hidden, Permission: []any{}})
+	}
+	return out
+}
+
+func shownCommands(c Catalog) any {
+	out := []commandInfo{}
+	for _, one := range c.Commands {
+		out = append(out, commandInfo{one.Name, one.Description, one.Agent, "command", one.Template, hints(one.Template)})
+	}
+	return out
+}
+
 func (p *Project) catalogRoutes() map[string]route {
 	of := func(shown func(c Catalog) any) route {
 		return func(r *http.Request) (any, error) {
@@ -166,25 +186,15 @@ func (p *Project) catalogRoutes() map[string]route {
 			}
 			return map[string]any{"all": list, "default": first, "connected": connected}
 		}),
-		"GET /agent": of(func(c Catalog) any {
-			out := []agentInfo{}
-			for _, a := range c.Agents {
-				mode := "primary"
-				if a.Profile == "" {
-					mode = "subagent"
-				}
-				out = append(out, agentInfo{Name: a.Name, Description: a.Description, Mode: mode, Native: true, Hidden: a.Hidden, Permission: []any{}})
-			}
-			return out
-		}),
-		"GET /command": of(func(c Catalog) any {
-			out := []commandInfo{}
-			for _, one := range c.Commands {
-				out = append(out, commandInfo{one.Name, one.Description, one.Agent, "command", one.Template, hints(one.Template)})
-			}
-			return out
-		}),
+		"GET /agent":                 of(shownAgents),
+		"GET /command":               of(shownCommands),
 		"GET /experimental/tool/ids": of(func(c Catalog) any { return some(c.Tools) }),
+	}
+}
+
+// clientRoutes are those by which a client writes to the log or to terminal clients.
+func (p *Project) clientRoutes() map[string]route {
+	return map[string]route{
 		"POST /log": func(r *http.Request) (any, error) {
 			b, err := read[struct {
 				Service string         `json:"service"`

@@ -469,7 +469,7 @@ type answeredEvent struct {
 	Answers [][]string `json:"answers"`
 }
 
-// tellAnswer closes an ask for every reader, whoever answered it.
+// tellAnswer closes an ask for every reader, however it was answered.
 func (p *Project) tellAnswer(e centurion.Event) error {
 	d, err := event.Decode[event.AskData](e)
 	if err != nil {

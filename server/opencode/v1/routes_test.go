@@ -1,0 +1,152 @@
+package v1
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"centurion"
+	"centurion/event"
+	"centurion/store"
+)
+
+// Issue "Real OpenCode clients", bad input: what is wrong is refused in the shape that clients know, and names what would be right.
+func TestBadRequests(t *testing.T) {
+	x := newRig(t)
+	_, opened := x.ask("POST", "/session", `{"agent":"assistant"}`)
+	var s struct{ ID string }
+	if err := json.Unmarshal([]byte(opened), &s); err != nil {
+		t.Fatal(err)
+	}
+	id, unknown := s.ID, "/session/"+centurion.NewID(centurion.PrefixSession)
+	for name, test := range map[string]struct {
+		method, path, body string
+		status             int
+		says               string
+	}{
+		"no such route":              {"GET", "/session/" + id + "/share", "", 404, `"NotFoundError"`},
+		"the second dialect":         {"GET", "/api/session", "", 404, `"NotFoundError"`},
+		"no such session":            {"GET", unknown, "", 404, `"NotFoundError"`},
+		"no session id":              {"GET", "/session/x", "", 404, `"NotFoundError"`},
+		"a message to no session":    {"POST", unknown + "/message", `{"parts":[{"type":"text","text":"go"}]}`, 404, `"NotFoundError"`},
+		"no JSON":                    {"POST", "/session", `{`, 400, `"BadRequest"`},
+		"another shape":              {"POST", "/session", `{"title":3}`, 400, "title"},
+		"unknown agent":              {"POST", "/session", `{"agent":"asistant"}`, 400, `did you mean \"assistant\"?`},
+		"unknown model":              {"POST", "/session", `{"model":{"providerID":"custom","id":"mm"}}`, 400, `did you mean \"custom/m\"?`},
+		"a child":                    {"POST", "/session", `{"parentID":"` + id + `"}`, 400, "parentID"},
+		"an empty message":           {"POST", "/session/" + id + "/message", `{"parts":[]}`, 400, "empty"},
+		"unknown type of part":       {"POST", "/session/" + id + "/message", `{"parts":[{"type":"song"}]}`, 400, `parts[0]: there is no type \"song\"`},
+		"a file from anywhere":       {"POST", "/session/" + id + "/message", `{"parts":[{"type":"file","mime":"text/plain","url":"file:///etc/passwd"}]}`, 400, "not in the project"},
+		"a file from the network":    {"POST", "/session/" + id + "/message", `{"parts":[{"type":"file","mime":"text/plain","url":"http://127.0.0.1/x"}]}`, 400, "parts[0]: url"},
+		"unknown model of a message": {"POST", "/session/" + id + "/message", `{"parts":[{"type":"text","text":"go"}],"model":{"providerID":"x","modelID":"y"}}`, 400, `no model`},
+		"unknown agent of a message": {"POST", "/session/" + id + "/message", `{"parts":[{"type":"text","text":"go"}],"agent":"nobody"}`, 400, `no agent`},
+		"no word of a reply":         {"POST", "/permission/per_1/reply", `{"reply":"perhaps"}`, 400, "once, always or reject"},
+		"no such ask":                {"POST", "/permission/per_1/reply", `{"reply":"once"}`, 404, `{"_tag":"PermissionNotFoundError","requestID":"per_1"`},
+		"no such question":           {"POST", "/question/que_1/reply", `{"answers":[["x"]]}`, 404, `"QuestionNotFoundError"`},
+		"a bad expression":           {"GET", "/find?pattern=(", "", 400, "pattern"},
+		"a file outside":             {"GET", "/file/content?path=../p.db", "", 400, "outside the project"},
+		"no such file":               {"GET", "/file/content?path=no.txt", "", 404, `"NotFoundError"`},
+		"messages before nonsense":   {"GET", "/session/" + id + "/message?before=x", "", 400, "before"},
+		"a toast without a kind":     {"POST", "/tui/show-toast", `{"message":"x"}`, 400, "variant"},
+		"an event that agents send":  {"POST", "/tui/publish", `{"type":"permission.replied","properties":{}}`, 400, "terminal client"},
+		"summary of nothing":         {"POST", "/session/" + id + "/summarize", `{"providerID":"custom","modelID":"m"}`, 400, "no message"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if status, body := x.ask(test.method, test.path, test.body); status != test.status || !strings.Contains(body, test.says) {
+				t.Errorf("%d %s, want %d and %s", status, body, test.status, test.says)
+			}
+		})
+	}
+	if len(x.begun) > 0 {
+		t.Errorf("missions are begun: %+v", x.begun)
+	}
+}
+
+// A session lives from its opening to its removal, and its first message begins a mission with what the client wants.
+func TestSessions(t *testing.T) {
+	x := newRig(t)
+	next := x.listen("/event")
+	status, body := x.ask("POST", "/session", `{"title":"Mine","agent":"assistant","someday":true}`)
+	var s map[string]any
+	if err := json.Unmarshal([]byte(body), &s); err != nil || status != http.StatusOK || s["title"] != "Mine" {
+		t.Fatalf("opened: %d %s", status, body)
+	}
+	x.conforms("Session", s)
+	path := fmt.Sprint("/session/", s["id"])
+	if e := next(); e.Type != "session.created" {
+		t.Errorf("opening is told as %s", e.Type)
+	}
+	if status, body = x.ask("PATCH", path, `{"title":"Ours","time":{"archived":7}}`); status != 200 || !strings.Contains(body, `"title":"Ours"`) || !strings.Contains(body, `"archived":7`) {
+		t.Errorf("changed: %d %s", status, body)
+	}
+	if e := next(); e.Type != "session.updated" {
+		t.Errorf("a change is told as %s", e.Type)
+	}
+	for query, want := range map[string]int{"": 2, "?limit=1": 1, "?search=OURS": 1, "?search=nothing": 0, "?roots=true": 2, "?start=99999999999999": 0} {
+		var list []map[string]any
+		if _, body := x.ask("GET", "/session"+query, ""); json.Unmarshal([]byte(body), &list) != nil || len(list) != want {
+			t.Errorf("list %s: %s, want %d", query, body, want)
+		}
+	}
+	picture := base64.StdEncoding.EncodeToString([]byte("plain text"))
+	message := fmt.Sprintf(`{"parts":[{"type":"text","text":"look"},{"type":"text","text":"at this","ignored":true},{"type":"file","mime":"text/plain","filename":"a.txt","url":"data:text/plain;base64,%s"},
+		{"type":"file","mime":"text/plain","url":"file://%s/README.md"}],"model":{"providerID":"custom","modelID":"n"}}`, picture, x.mission.Directory)
+	x.ask("POST", path+"/message", message)
+	x.ask("POST", path+"/command", `{"command":"task","arguments":"all of it"}`)
+	if len(x.begun) != 2 {
+		t.Fatalf("begun: %+v", x.begun)
+	}
+	if b := x.begun[0]; b.Session != s["id"] || b.Model != "custom/n" || b.Agent != "assistant" || b.Profile != "assistant" || b.Goal != "look\n\nFile a.txt:\n\nplain text\n\nFile README.md:\n\n# A\n\nA needle." {
+		t.Errorf("the first message begins %+v", b)
+	}
+	if b := x.begun[1]; b.Goal != "task: all of it" || b.Profile != "mission" || b.Agent != "" {
+		t.Errorf("/task begins %+v", b)
+	}
+	if status, body = x.ask("DELETE", path, ""); status != 200 || body != "true" {
+		t.Errorf("removed: %d %s", status, body)
+	}
+	if e := next(); e.Type != "session.deleted" {
+		t.Errorf("a removal is told as %s", e.Type)
+	}
+	if status, _ = x.ask("GET", path, ""); status != 404 {
+		t.Errorf("a removed session is there: %d", status)
+	}
+}
+
+// What clients read at their start, about files and about asks.
+func TestReads(t *testing.T) {
+	x := newRig(t)
+	ask := store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: x.mission.ID, Session: x.root.ID, Message: "msg_1", Call: "c", Permission: "bash", Patterns: []string{"rm x"}}
+	plan := store.Ask{ID: centurion.NewID(centurion.PrefixQuestion), Type: store.AskPlan, Mission: x.mission.ID, Session: x.root.ID, Text: "# The plan"}
+	for _, a := range []store.Ask{ask, plan} {
+		x.fact(centurion.EventPermissionAsked, a.Session, "", event.AskData{ID: a.ID}, func(tx *store.Tx) error { return tx.PutAsk(&a) })
+	}
+	for path, says := range map[string]string{
+		"/global/health":                  `{"healthy":true,"version":"9"}`,
+		"/path":                           `"directory":"` + x.mission.Directory + `"`,
+		"/project/current":                `"id":"global"`,
+		"/config":                         `{"model":"custom/m"}`,
+		"/config/providers":               `"default":{"custom":"m"}`,
+		"/provider":                       `"connected":["custom"]`,
+		"/agent":                          `{"name":"worker","mode":"subagent"`,
+		"/command":                        `"hints":["$1","$2","$ARGUMENTS"]`,
+		"/experimental/tool/ids":          `["bash"]`,
+		"/file?path=src":                  `"path":"src/hello.go"`,
+		"/file/content?path=README.md":    `{"type":"text","content":"# A\n\nA needle.\n"}`,
+		"/find/file?query=HELLO":          `["src/hello.go"]`,
+		"/find/file?query=e&limit=1":      `["README.md"]`,
+		"/find?pattern=need.e":            `"line_number":3,"absolute_offset":5,"submatches":[{"match":{"text":"needle"},"start":2,"end":8}]`,
+		"/permission":                     `[{"id":"` + ask.ID + `"`,
+		"/question":                       `"question":"# The plan"`,
+		"/session/status":                 `{"` + x.root.ID + `":{"type":"busy"}}`,
+		"/session/" + x.root.ID:           `"id":"` + x.root.ID + `"`,
+		"/session/" + x.root.ID + "/todo": `[]`,
+	} {
+		if status, body := x.ask("GET", path, ""); status != 200 || !strings.Contains(body, says) {
+			t.Errorf("GET %s: %d %s, want %s", path, status, body, says)
+		}
+	}
+}

@@ -1,0 +1,267 @@
+package v1
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"go.uber.org/goleak"
+
+	"centurion"
+	"centurion/event"
+	"centurion/guard"
+	"centurion/orchestrator"
+	"centurion/orchestrator/agent"
+	"centurion/server"
+	"centurion/store"
+	"centurion/workspace"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rig is a project that is served, with a mission whose state the test writes.
+type rig struct {
+	*testing.T
+	store   *store.Store
+	hub     *event.Hub
+	url     string
+	mission centurion.Mission
+	root    centurion.Session
+	begun   []Begin
+	schema  *jsonschema.Schema
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := store.Open(t.Context(), filepath.Join(dir, "p.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	project := filepath.Join(dir, "project")
+	if err := os.MkdirAll(filepath.Join(project, "src"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"README.md": "# A\n\nA needle.\n", "src/hello.go": "package hello\n"} {
+		if err := os.WriteFile(filepath.Join(project, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ws, err := workspace.Open(project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &rig{T: t, store: s, hub: &event.Hub{}}
+	host := orchestrator.New(orchestrator.Config{Store: s, Workspace: ws, Model: func(ref string) (orchestrator.Model, error) {
+		return agent.Model{Ref: centurion.ModelRef{Provider: "custom", ID: "m"}}, nil
+	}})
+	local := &server.Local{Store: s, Hub: x.hub, Host: host}
+	p := &Project{Directory: ws.Dir(), Version: "9", API: func() server.API { return local }, Files: ws, Note: func(text string) { t.Error(text) },
+		Follow: func(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error] {
+			return local.Events(ctx, q)
+		},
+		Begin: func(ctx context.Context, b Begin) (server.Mission, error) {
+			x.begun = append(x.begun, b)
+			return server.Mission{}, errors.New("no model here")
+		},
+		Expand: func(ctx context.Context, command, arguments string) (Begin, error) {
+			return Begin{Goal: command + ": " + arguments, Profile: "mission"}, nil
+		},
+		Catalog: func(context.Context) (Catalog, error) {
+			return Catalog{Models: []Model{{Ref: centurion.ModelRef{Provider: "custom", ID: "m"}, Context: 9}, {Ref: centurion.ModelRef{Provider: "custom", ID: "n"}}},
+				Agents:   []Agent{{Name: "assistant", Profile: "assistant"}, {Name: "commander", Profile: "mission"}, {Name: "worker"}},
+				Commands: []Command{{Name: "fix", Template: "Fix $2 like $1: $ARGUMENTS $1"}}, Tools: []string{"bash"}}, nil
+		}}
+	x.seed(project)
+	ctx, cancel := context.WithCancel(t.Context())
+	var g guard.Group
+	following := make(chan struct{})
+	p.Follow = func(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error] {
+		close(following)
+		return local.Events(ctx, q)
+	}
+	g.Go("follow", func() error { _ = p.Run(ctx); return nil })
+	<-following
+	srv := httptest.NewServer(p.Handler())
+	x.url = srv.URL
+	t.Cleanup(func() {
+		cancel()
+		srv.CloseClientConnections()
+		srv.Close()
+		http.DefaultClient.CloseIdleConnections()
+		if err := errors.Join(g.Wait(), ws.Close(), s.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	b, err := os.ReadFile("../../../testdata/opencode-schemas.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.schema = new(jsonschema.Schema); json.Unmarshal(b, x.schema) != nil {
+		t.Fatal("the schemas cannot be read")
+	}
+	return x
+}
+
+// seed writes a mission that runs, with its root session.
+func (x *rig) seed(dir string) {
+	now := centurion.Now()
+	x.root = centurion.Session{ID: centurion.NewID(centurion.PrefixSession), Title: "a goal", Agent: "commander", Slug: "0", ProjectID: "global", Directory: dir, Version: "9",
+		Metadata: centurion.SessionMeta{Address: "0/", System: "secret"}}
+	x.mission = centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Goal: "a goal", Status: centurion.MissionRunning, Directory: dir, Session: x.root.ID, Started: now, Updated: now}
+	x.root.Metadata.Mission = x.mission.ID
+	x.update(func(tx *store.Tx) error { return errors.Join(tx.PutMission(&x.mission), tx.PutSession(&x.root)) })
+}
+
+func (x *rig) update(f func(tx *store.Tx) error) {
+	x.Helper()
+	if err := x.store.Update(x.Context(), f); err != nil {
+		x.Fatal(err)
+	}
+}
+
+// fact appends a fact with what change writes.
+func (x *rig) fact(kind centurion.EventType, session, task string, data any, change func(tx *store.Tx) error) {
+	x.Helper()
+	x.update(func(tx *store.Tx) error {
+		if change != nil {
+			if err := change(tx); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Append(centurion.Event{Type: kind, Mission: x.mission.ID, Session: session, Task: task, Data: event.Data(data)})
+		return err
+	})
+}
+
+// conforms checks a value against one of OpenCode's shapes.
+func (x *rig) conforms(name string, v any) {
+	x.Helper()
+	s := *x.schema
+	s.Ref = "#/$defs/" + name
+	resolved, err := s.Resolve(nil)
+	if err == nil {
+		err = resolved.Validate(v)
+	}
+	if err != nil {
+		x.Errorf("it is no %s: %v", name, err)
+	}
+}
+
+// told is an event as a client reads it.
+type told struct {
+	ID         string
+	Type       string
+	Properties map[string]any
+}
+
+// properties are the fields of each event, of which none may be missing and none more there.
+var properties = map[string]string{"server.connected": "", "server.heartbeat": "", "session.created": "info sessionID", "session.updated": "info sessionID", "session.deleted": "info sessionID",
+	"session.status": "sessionID status", "session.idle": "sessionID", "session.compacted": "sessionID", "session.error": "error sessionID", "message.updated": "info sessionID",
+	"message.part.updated": "part sessionID time", "message.part.delta": "delta field messageID partID sessionID", "todo.updated": "sessionID todos",
+	"permission.asked": "always id metadata patterns permission sessionID tool", "permission.replied": "reply requestID sessionID", "question.asked": "id questions sessionID",
+	"question.replied": "answers requestID sessionID", "question.rejected": "requestID sessionID", "tui.toast.show": "duration message title variant", "tui.prompt.append": "text"}
+
+// listen reads the events of a stream.
+func (x *rig) listen(path string) (next func() told) {
+	x.Helper()
+	resp, err := http.Get(x.url + path)
+	if err != nil {
+		x.Fatal(err)
+	}
+	x.Cleanup(func() { resp.Body.Close() })
+	lines := bufio.NewReader(resp.Body)
+	next = func() told {
+		x.Helper()
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				x.Fatal(err)
+			}
+			data, ok := strings.CutPrefix(line, "data: ")
+			if !ok {
+				continue
+			}
+			var global struct {
+				Directory string
+				Payload   *told
+			}
+			var e told
+			if json.Unmarshal([]byte(data), &global) == nil && global.Payload != nil {
+				e = *global.Payload
+				if want := !strings.HasPrefix(e.Type, "server."); want != (global.Directory == x.mission.Directory) {
+					x.Errorf("%s has the directory %q", e.Type, global.Directory)
+				}
+			} else if err := json.Unmarshal([]byte(data), &e); err != nil {
+				x.Fatalf("%s: %v", data, err)
+			}
+			if x.check(e); e.Type != "tui.toast.show" { // toasts come when they are due
+				return e
+			}
+		}
+	}
+	if e := next(); e.Type != "server.connected" {
+		x.Errorf("a stream begins with %s", e.Type)
+	}
+	return next
+}
+
+func (x *rig) check(e told) {
+	x.Helper()
+	want, known := properties[e.Type]
+	keys := make([]string, 0, len(e.Properties))
+	for k := range e.Properties {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	if e.Type == "tui.toast.show" && e.Properties["title"] == nil { // the one field that may be missing
+		want = "duration message variant"
+	}
+	if !known || strings.Join(keys, " ") != want || !strings.HasPrefix(e.ID, "evt_") {
+		x.Errorf("%s %s has the fields %v, want %s", e.ID, e.Type, keys, want)
+	}
+	switch info, _ := e.Properties["info"].(map[string]any); {
+	case e.Properties["part"] != nil:
+		x.conforms("Part", e.Properties["part"])
+	case strings.HasPrefix(e.Type, "session.") && info != nil:
+		x.conforms("Session", info)
+		if s, _ := json.Marshal(info); bytes.Contains(s, []byte("secret")) {
+			x.Errorf("a session tells its system prompt: %s", s)
+		}
+	case info != nil && info["role"] == "user":
+		x.conforms("UserMessage", info)
+	case info != nil:
+		x.conforms("AssistantMessage", info)
+	}
+}
+
+// ask makes a request and returns the status and the answer.
+func (x *rig) ask(method, path, body string) (int, string) {
+	x.Helper()
+	req, err := http.NewRequestWithContext(x.Context(), method, x.url+path, strings.NewReader(body))
+	if err != nil {
+		x.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		x.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		x.Fatal(err)
+	}
+	return resp.StatusCode, strings.TrimSpace(string(b))
+}

@@ -1,0 +1,148 @@
+package v1
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"centurion"
+	"centurion/event"
+	"centurion/store"
+)
+
+// brief is an event in one word or two: what a client goes by.
+func brief(e told) string {
+	at := func(path ...string) string {
+		var v any = e.Properties
+		for _, name := range path {
+			m, _ := v.(map[string]any)
+			v = m[name]
+		}
+		return fmt.Sprint(v)
+	}
+	switch e.Type {
+	case "session.status":
+		return "status " + at("status", "type")
+	case "message.updated":
+		return "message " + at("info", "role") + map[bool]string{true: " whole", false: ""}[at("info", "time", "completed") != "<nil>"]
+	case "message.part.updated":
+		if at("part", "type") == "tool" {
+			return "part " + at("part", "tool") + " " + at("part", "state", "status")
+		}
+		return "part " + at("part", "type")
+	case "message.part.delta":
+		return "delta " + at("field")
+	}
+	return e.Type
+}
+
+// Issue "Real OpenCode clients" 2, 3, 4: facts become OpenCode's events in the order that its clients go by.
+func TestFactsBecomeEvents(t *testing.T) {
+	x := newRig(t)
+	plain, global := x.listen("/event"), x.listen("/global/event")
+	expect := func(want ...string) (all []told) {
+		t.Helper()
+		var got []string
+		for range want {
+			e := plain()
+			got, all = append(got, brief(e)), append(all, e)
+			if other := global(); other.ID != e.ID {
+				t.Errorf("the stream of all projects has %s %s instead of %s", other.Type, other.ID, e.ID)
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("told\n%v, want\n%v", strings.Join(got, ", "), strings.Join(want, ", "))
+		}
+		return all
+	}
+	root := x.root.ID
+	user := centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: root, Role: centurion.RoleUser, Agent: "commander", Model: centurion.ModelRef{Provider: "custom", ID: "m"},
+		Time: centurion.MessageTime{Created: 1}}
+	said := centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: root, MessageID: user.ID, Type: centurion.PartText, Text: "go"}
+	put := func(m *centurion.Message, parts ...*centurion.Part) func(tx *store.Tx) error {
+		return func(tx *store.Tx) error {
+			err := tx.PutMessage(m)
+			for _, p := range parts {
+				err = errors.Join(err, tx.PutPart(p))
+			}
+			return err
+		}
+	}
+	x.fact(centurion.EventMessageCreated, root, "", map[string]any{"message": user.ID, "role": "user"}, put(&user, &said))
+	expect("message user", "part text") // its mission has been busy from the start
+
+	answer := centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: root, Role: centurion.RoleAssistant, ParentID: user.ID, Agent: "commander",
+		Model: user.Model, Path: centurion.MessagePath{Cwd: "/", Root: "/"}, Time: centurion.MessageTime{Created: 2}}
+	x.fact(centurion.EventMessageCreated, root, "", map[string]any{"message": answer.ID, "role": "assistant"}, put(&answer))
+	thought := centurion.NewID(centurion.PrefixPart)
+	expect("message assistant")
+	for i, want := range [][]string{{"part reasoning", "delta text"}, {"delta text"}} {
+		x.hub.Publish(centurion.Event{Type: centurion.EventDelta, Session: root, Time: centurion.Now(), After: x.store.LastSeq(),
+			Data: event.Data(event.DeltaData{Message: answer.ID, Part: thought, Field: "reasoning", Delta: fmt.Sprint(i)})})
+		expect(want...)
+	}
+
+	call := centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: root, MessageID: answer.ID, Type: centurion.PartTool, Tool: "delegate_task", CallID: "c1",
+		State: &centurion.ToolState{Status: centurion.ToolRunning, Input: json.RawMessage(`{"agent":"worker","prompt":"do"}`), Time: centurion.PartTime{Start: 3}}}
+	x.fact(centurion.EventToolStarted, root, "", event.ToolData{Tool: "delegate_task", Call: "c1", Message: answer.ID, Part: call.ID}, func(tx *store.Tx) error { return tx.PutPart(&call) })
+	expect("part task pending", "part task running")
+
+	child := centurion.Session{ID: centurion.NewID(centurion.PrefixSession), ParentID: root, Agent: "worker", Slug: "0-0", ProjectID: "global", Version: "9", Metadata: centurion.SessionMeta{Mission: x.mission.ID, Address: "0/0"}}
+	task := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: x.mission.ID, Parent: root, Call: answer.ID + "/c1", Session: child.ID, Status: centurion.TaskRunning, Attempt: 1}
+	call.State = &centurion.ToolState{Status: centurion.ToolCompleted, Input: call.State.Input, Output: "it runs", Time: centurion.PartTime{Start: 3, End: 4}}
+	x.fact(centurion.EventSessionCreated, child.ID, task.ID, nil, func(tx *store.Tx) error {
+		return errors.Join(tx.PutSession(&child), tx.PutTask(&task), tx.PutPart(&call))
+	})
+	x.fact(centurion.EventTaskStarted, child.ID, task.ID, nil, nil)
+	got := expect("session.created", "part task running") // it works in the background, whatever its call has returned
+	state := got[1].Properties["part"].(map[string]any)["state"].(map[string]any)
+	if m := state["metadata"]; m != nil && m.(map[string]any)["sessionId"] != child.ID {
+		t.Errorf("the call leads to %v", m)
+	}
+	if in := state["input"].(map[string]any); in["subagent_type"] != "worker" || in["description"] == nil {
+		t.Errorf("the call is told with %v", in)
+	}
+	task.Status = centurion.TaskCompleted
+	x.fact(centurion.EventTaskCompleted, child.ID, task.ID, nil, func(tx *store.Tx) error { return tx.PutTask(&task) })
+	expect("session.idle", "part task completed")
+
+	x.fact(centurion.EventProviderRetry, root, "", event.RetryData{Attempt: 1, WaitMS: 1000, Error: "429"}, nil)
+	expect("status retry")
+	answer.Time.Completed, answer.Finish = 5, centurion.FinishStop
+	x.fact(centurion.EventMessageUpdated, root, "", map[string]any{"message": answer.ID}, put(&answer))
+	expect("part task completed", "message assistant whole", "session.updated")
+	x.fact(centurion.EventTodoUpdated, root, "", event.TodoData{Items: []event.PlanItem{{ID: "T1", Title: "One", Status: "blocked"}, {ID: "T2", Title: "Two", Status: "running"}}}, nil)
+	if todos := fmt.Sprint(expect("todo.updated")[0].Properties["todos"]); todos != "[map[content:T1 One (blocked) priority:medium status:pending] map[content:T2 Two priority:medium status:in_progress]]" {
+		t.Errorf("the todos are %s", todos)
+	}
+
+	byCall := store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: x.mission.ID, Session: child.ID, Message: answer.ID, Call: "c1", Permission: "bash", Patterns: []string{"rm x"}}
+	plan := store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: x.mission.ID, Session: root, Permission: "bash", Title: "make check", Patterns: []string{"make check"}, Text: "a check of the plan"}
+	for _, a := range []store.Ask{byCall, plan} {
+		x.fact(centurion.EventPermissionAsked, a.Session, "", event.AskData{ID: a.ID, Type: a.Type, Message: a.Message, Call: a.Call}, func(tx *store.Tx) error { return tx.PutAsk(&a) })
+	}
+	got = expect("permission.asked", "question.asked")
+	if q := fmt.Sprint(got[1].Properties["questions"]); !strings.Contains(q, "a check of the plan\nmake check") || !strings.Contains(q, "Always allow") {
+		t.Errorf("what no dialog shows is asked as %s", q)
+	}
+	x.fact(centurion.EventPermissionReplied, child.ID, "", event.AskData{ID: byCall.ID, Type: byCall.Type, Message: byCall.Message, Call: byCall.Call, Answer: "rather not"}, nil)
+	x.fact(centurion.EventQuestionAnswered, root, "", event.AskData{ID: "que_1", Type: store.AskQuestion, Answer: event.NoAnswer}, nil)
+	if got = expect("permission.replied", "question.rejected"); got[0].Properties["reply"] != "reject" {
+		t.Errorf("a refusal in words is told as %v", got[0].Properties["reply"])
+	}
+
+	x.fact(centurion.EventSessionIdle, root, "", nil, nil) // its mission works on: nothing is told
+	x.fact(centurion.EventSessionError, root, "", map[string]any{"kind": centurion.KindCancelled, "error": "stopped"}, nil)
+	if e := expect("session.error")[0]; !strings.Contains(fmt.Sprint(e.Properties["error"]), "MessageAbortedError") {
+		t.Errorf("an abort is told as %v", e.Properties["error"])
+	}
+	x.fact(centurion.EventSessionAborted, root, "", nil, nil)
+	expect("status idle", "session.idle")
+	x.fact(centurion.EventMissionPaused, root, "", nil, nil)
+	expect("session.idle")
+	if status, body := x.ask("GET", "/session/status", ""); status != 200 || body != "{}" {
+		t.Errorf("at rest the states are %d %s", status, body)
+	}
+}
