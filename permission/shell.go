@@ -74,6 +74,11 @@ func (p Place) Parse(script string) Shell {
 		}
 	}
 	s.ReadOnly = s.Why == ""
+	for _, u := range a.units {
+		if s.ReadOnly && !u.guessed && u.always != "" && !u.opaque { // only a rule of the person's asks about it
+			s.Always = text.Union(s.Always, u.always)
+		}
+	}
 	return s
 }
 

@@ -218,14 +218,16 @@ func (p *Project) messages(r *http.Request) (any, error) {
 		}
 		all = all[:i]
 	}
-	if limit := int(number(r, "limit")); limit > 0 {
-		all = all[max(0, len(all)-limit):]
+	cursor := ""
+	if limit := int(number(r, "limit")); limit > 0 && len(all) > limit {
+		all = all[len(all)-limit:]
+		cursor = all[0].Info.ID
 	}
 	out := make([]message, 0, len(all))
 	for _, m := range all {
 		out = append(out, p.shownMessage(m))
 	}
-	return out, nil
+	return paged{out, cursor, r.URL}, nil
 }
 
 func (p *Project) message(r *http.Request) (any, error) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -158,6 +159,10 @@ func answer(w http.ResponseWriter, v any, err error) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
+	if page, ok := v.(paged); ok {
+		page.head(w.Header())
+		v = page.list
+	}
 	w.Header().Set("Content-Type", "application/json")
 	if over, ok := errors.AsType[*overError](err); ok {
 		w.WriteHeader(http.StatusNotFound)
@@ -168,6 +173,23 @@ func answer(w http.ResponseWriter, v any, err error) {
 		v = body
 	}
 	_ = json.NewEncoder(w).Encode(v) // a client that has left cannot be told
+}
+
+// paged is a list with what asks for the older ones; none is left without a cursor.
+type paged struct {
+	list   any
+	cursor string
+	url    *url.URL
+}
+
+func (p paged) head(h http.Header) {
+	if p.cursor == "" {
+		return
+	}
+	query := p.url.Query()
+	query.Set("before", p.cursor)
+	h.Set("X-Next-Cursor", p.cursor)
+	h.Set("Link", fmt.Sprintf("<%s?%s>; rel=\"next\"", p.url.Path, query.Encode()))
 }
 
 // Refuse answers a request with an error, as OpenCode's clients know it.

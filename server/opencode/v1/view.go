@@ -21,7 +21,15 @@ type view struct {
 	todos  map[string][]todoItem  // by mission
 	opened map[string]bool        // sessions told before their mission began
 
-	parts map[string]bool // that were told, while they are written; used by the follower only
+	parts map[string]bool     // that were told, while they are written; used by the follower only, like held
+	held  map[string]*unended // by message: answers whose calls run
+}
+
+// unended is an answer whose end is told when its calls have ended, as OpenCode's server does.
+type unended struct {
+	info  centurion.Message
+	end   []centurion.Part
+	calls map[string]bool // that have not ended, by part
 }
 
 var (
@@ -54,7 +62,7 @@ func (p *Project) begin(ctx context.Context) error {
 	v := &p.view
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.status, v.tasks, v.roots, v.todos, v.opened, v.parts = map[string]any{}, map[string]server.Task{}, map[string]string{}, map[string][]todoItem{}, map[string]bool{}, map[string]bool{}
+	v.status, v.tasks, v.roots, v.todos, v.opened, v.parts, v.held = map[string]any{}, map[string]server.Task{}, map[string]string{}, map[string][]todoItem{}, map[string]bool{}, map[string]bool{}, map[string]*unended{}
 	missions, err := p.API().Missions(ctx)
 	if err != nil {
 		return err
@@ -264,13 +272,48 @@ func (p *Project) tellParts(ctx context.Context, session, id string, parts ...st
 	if len(parts) == 0 && !whole {
 		p.send("message.updated", messageEvent{session, m.Info})
 	}
+	held := &unended{info: m.Info, calls: map[string]bool{}}
 	for _, part := range m.Parts {
+		if part.Type == centurion.PartTool && part.State != nil && !part.State.Ended() && m.Info.Finish == centurion.FinishToolCalls {
+			held.calls[part.ID] = true
+		}
+		if part.Type == centurion.PartStepFinish && len(held.calls) > 0 {
+			held.end = append(held.end, part)
+			continue
+		}
 		p.tellPart(part)
 	}
-	if len(parts) == 0 && whole {
+	switch {
+	case len(parts) > 0:
+		p.tellHeld(m)
+	case len(held.calls) > 0:
+		p.view.held[m.Info.ID] = held
+	case whole:
+		delete(p.view.held, m.Info.ID)
 		p.send("message.updated", messageEvent{session, m.Info})
 	}
 	return nil
+}
+
+// tellHeld tells the end of an answer when the last of its calls has ended. m has the parts that have changed.
+func (p *Project) tellHeld(m server.Message) {
+	held := p.view.held[m.Info.ID]
+	if held == nil {
+		return
+	}
+	for _, part := range m.Parts {
+		if part.State != nil && part.State.Ended() {
+			delete(held.calls, part.ID)
+		}
+	}
+	if len(held.calls) > 0 {
+		return
+	}
+	delete(p.view.held, m.Info.ID)
+	for _, part := range held.end {
+		p.tellPart(part)
+	}
+	p.send("message.updated", messageEvent{held.info.SessionID, held.info})
 }
 
 // tellPart tells a part. A call is first told as one that waits, as OpenCode's server does.

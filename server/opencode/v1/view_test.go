@@ -118,6 +118,17 @@ func TestFactsBecomeEvents(t *testing.T) {
 		t.Errorf("the todos are %s", todos)
 	}
 
+	asked := centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: root, Role: centurion.RoleAssistant, ParentID: user.ID, Agent: "commander", Model: user.Model,
+		Path: answer.Path, Time: centurion.MessageTime{Created: 6, Completed: 7}, Finish: centurion.FinishToolCalls}
+	run := centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: root, MessageID: asked.ID, Type: centurion.PartTool, Tool: "bash", CallID: "c2",
+		State: &centurion.ToolState{Status: centurion.ToolPending}}
+	end := centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: root, MessageID: asked.ID, Type: centurion.PartStepFinish, Reason: centurion.FinishToolCalls}
+	x.fact(centurion.EventMessageUpdated, root, "", map[string]any{"message": asked.ID}, put(&asked, &run, &end))
+	expect("part bash pending", "session.updated")
+	run.State = &centurion.ToolState{Status: centurion.ToolCompleted, Input: json.RawMessage(`{}`), Time: centurion.PartTime{Start: 7, End: 8}}
+	x.fact(centurion.EventToolCompleted, root, "", event.ToolData{Tool: "bash", Call: "c2", Message: asked.ID, Part: run.ID}, func(tx *store.Tx) error { return tx.PutPart(&run) })
+	expect("part bash completed", "part step-finish", "message assistant whole")
+
 	byCall := store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: x.mission.ID, Session: child.ID, Message: answer.ID, Call: "c1", Permission: "bash", Patterns: []string{"rm x"}}
 	plan := store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: x.mission.ID, Session: root, Permission: "bash", Title: "make check", Patterns: []string{"make check"}, Text: "a check of the plan"}
 	for _, a := range []store.Ask{byCall, plan} {
