@@ -125,7 +125,7 @@ func documents(t *testing.T) map[string]string {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == "testdata" || d.Name() == ".git" || slices.Contains(unread, filepath.ToSlash(p))):
+		case d.IsDir() && (d.Name() == "testdata" || d.Name() == ".git" || d.Name() == "node_modules" || slices.Contains(unread, filepath.ToSlash(p))):
 			return fs.SkipDir
 		case d.IsDir() || filepath.ToSlash(p) == requirementsDoc || filepath.Ext(p) != ".md" && filepath.Ext(p) != ".html":
 			return nil
