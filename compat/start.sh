@@ -33,7 +33,7 @@ trap 'exit 130' INT TERM
 
 # clean runs a command with a home of its own and without the person's variables, in a process group of its own.
 clean() {
-	exec setsid env -i PATH="$PATH" HOME="$home" LANG=C.UTF-8 TERM=xterm-256color TMPDIR="$work/tmp" \
+	exec setsid env -i PATH="$PATH" HOME="$home" LANG=C.UTF-8 TERM=xterm-256color TMPDIR="$work/tmp" TMUX_TMPDIR="$work/tmp" \
 		XDG_CONFIG_HOME="$home/.config" XDG_DATA_HOME="$home/.local/share" XDG_STATE_HOME="$home/.local/state" XDG_CACHE_HOME="$home/.cache" \
 		OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1 OPENCODE_DISABLE_SHARE=1 \
 		DIRECTORY="$project" "$@"
@@ -49,7 +49,7 @@ line() {
 		sleep 0.2
 	done
 	echo "no line in $file matches $pattern:" >&2
-	tail -20 "$file" "${file%.out}.err" >&2
+	tail -n 20 "$file" "${file%.out}.err" >&2
 	return 1
 }
 

@@ -1,0 +1,214 @@
+// Types into the terminal client and waits for words on its screen. A flow begins with a new session in a client that runs already;
+// after a flow that failed the client is started again. compat/tui.sh starts what it needs.
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+
+const { BASE_URL: base, DIRECTORY: directory, CLIENT: client, LOGS: logs } = process.env
+const sleep = ms => new Promise(done => setTimeout(done, ms))
+let starts = 0 // each start has a socket of its own: that of a server which is about to end cannot be used
+const tmux = (...args) => execFileSync('tmux', ['-L', 'client-' + starts, '-f', '/dev/null', ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+const patience = 60_000 // the client needs 20 s to start on a busy machine
+
+const screen = () => tmux('capture-pane', '-p', '-t', 'client').replace(/ +$/gm, '')
+
+function start(...more) {
+  stop()
+  starts++
+  const command = [client, 'attach', base, '--dir', directory, ...more].map(a => `'${a}'`).join(' ')
+  tmux('new-session', '-d', '-x', '120', '-y', '45', '-s', 'client', '-c', directory, command)
+}
+function stop() {
+  try { tmux('kill-server') } catch { /* none runs */ }
+}
+
+// see waits until the screen has all the words and none of those that are absent, and returns it.
+async function see(words, { absent = [], wait = patience } = {}) {
+  const end = Date.now() + wait
+  for (;;) {
+    let now
+    try { now = screen() } catch { throw new Error('the client has ended') }
+    const missing = [words].flat().filter(w => !(w instanceof RegExp ? w.test(now) : now.includes(w)))
+    const there = [absent].flat().filter(w => now.includes(w))
+    if (missing.length + there.length === 0) return now
+    if (Date.now() > end) throw new Error(`after ${wait / 1000} s the screen has no ${missing.join(', no ') || 'end of ' + there}`)
+    await sleep(200)
+  }
+}
+const press = (...keys) => { for (const k of keys) tmux('send-keys', '-t', 'client', k) }
+const leader = key => press('C-x', key)
+
+// type writes into the prompt, and sends it when the client shows it: keys that come before a dialog has gone would be lost.
+async function type(text, shown = text) {
+  tmux('send-keys', '-t', 'client', '-l', text)
+  await see(shown)
+}
+async function say(text, shown) {
+  await type(text, shown)
+  press('Enter')
+}
+
+const home = () => see(['Ask anything', 'Fake 1'])
+async function fresh() {
+  leader('n')
+  await home()
+}
+const call = (method, path, body) => fetch(base + path, { method, body: body && JSON.stringify(body), signal: AbortSignal.timeout(30_000),
+  headers: { 'content-type': 'application/json', 'x-opencode-directory': encodeURIComponent(directory) } }).then(r => r.json())
+
+const flows = {
+  'the home screen has the model and the directory': async () => {
+    await see(['Ask anything', 'Fake 1', path.basename(directory)])
+  },
+  'an answer appears while it is written': async () => {
+    await say('slow 30')
+    await see(['word1 word2'], { absent: ['word30'] })
+    await see('word30', { absent: ['esc interrupt'] })
+  },
+  'a second prompt continues the session': async () => {
+    await say('say the first answer')
+    await see(/^ +the first answer/m, { absent: ['esc interrupt'] })
+    await say('say the second answer')
+    await see([/^ +the first answer/m, /^ +the second answer/m], { absent: ['esc interrupt'] })
+  },
+  'a command of the model shows what it printed': async () => {
+    await say('run bash: echo $((6 * 7))00')
+    await see(['echo $((6 * 7))00', 'Result: 4200'], { absent: ['esc interrupt'] })
+  },
+  'a file that the model writes is shown': async () => {
+    await say('write from-tui.txt several words')
+    await see([/[Ww]r(i|o)te/, 'from-tui.txt', 'several words', 'Result: '], { absent: ['esc interrupt'] })
+  },
+  'a permission is asked for, and given once': async () => {
+    await say('run bash: expr 700 + 8')
+    await see(['Permission required', '$ expr 700 + 8', 'Allow once'])
+    press('Enter')
+    await see('Result: 708', { absent: ['Permission required', 'esc interrupt'] })
+  },
+  'a permission is refused': async () => {
+    await say('run bash: factor 91')
+    await see(['Permission required', '$ factor 91', 'Reject'])
+    press('Right', 'Right')
+    await sleep(500)
+    press('Enter')
+    await see('factor 91', { absent: ['Permission required', 'esc interrupt', '7 13'] })
+    await say('say after the refusal')
+    await see(/^ +after the refusal/m, { absent: ['esc interrupt'] })
+  },
+  'a question is answered': async () => {
+    await say('ask a question')
+    await see(['Which colour?', '1. red', '2. blue'])
+    press('2')
+    await see(['Result: ', /Result: .*blue/s], { absent: ['esc dismiss', 'esc interrupt'] })
+  },
+  'Esc twice ends an answer': async () => {
+    await say('slow 200')
+    await see('word3 ')
+    press('Escape')
+    await see('again to interrupt')
+    press('Escape')
+    await see('interrupted', { absent: ['esc interrupt', 'again to interrupt'] })
+    await say('say after the end')
+    await see(/^ +after the end/m, { absent: ['esc interrupt'] })
+  },
+  'a shell command of the person': async () => {
+    tmux('send-keys', '-t', 'client', '-l', '!')
+    await see('Shell')
+    await say('echo $((3 * 5))shelled')
+    await see('15shelled')
+  },
+  'a configured command': async () => {
+    await say('/greet Ada King Lovelace')
+    await see(/^ +hello Ada King Lovelace, first Ada, then King Lovelace/m, { absent: ['esc interrupt'] })
+  },
+  'a delegation: into the child and back': async () => {
+    await say('delegate the report of the child')
+    await see(['Result: ', 'view subagents'], { absent: ['esc interrupt'] })
+    leader('Down')
+    await see(['say the report of the child', '1 of 1'])
+    press('Up')
+    await see('delegate the report of the child', { absent: ['1 of 1'] })
+  },
+  'the session list opens another session': async () => {
+    const s = await call('POST', '/session', { title: 'Quince jelly' })
+    await call('POST', `/session/${s.id}/message`, { parts: [{ type: 'text', text: 'say boiled quinces' }] })
+    leader('l')
+    await see(['Sessions', 'Quince jelly'])
+    await type('quince')
+    await see('Quince jelly')
+    press('Enter')
+    await see(['say boiled quinces', /^ +boiled quinces/m], { absent: ['Search'] })
+    await say('say peeled quinces')
+    await see(/^ +peeled quinces/m, { absent: ['esc interrupt'] })
+  },
+  'a conversation is shortened': async () => {
+    await say('say something long')
+    await see(/^ +something long/m, { absent: ['esc interrupt'] })
+    await type('/compact')
+    await sleep(1000)
+    press('Enter')
+    await see(/Compaction|A summary of the model/, { absent: ['esc interrupt'] })
+  },
+  'a message is undone and done again': async () => {
+    await say('say keep this')
+    await see(/^ +keep this/m, { absent: ['esc interrupt'] })
+    await say('say drop this')
+    await see(/^ +drop this/m, { absent: ['esc interrupt'] })
+    await type('/undo')
+    await sleep(1000)
+    press('Enter')
+    await see([/^ +keep this/m, 'reverted'])
+    leader('r')
+    await see([/^ +keep this/m, /^ +drop this/m], { absent: ['reverted'] })
+  },
+  'a file is completed after @': async () => {
+    await type('@hel', 'src/hello.go')
+    press('Enter')
+    await see('@src/hello.go')
+    press('C-u')
+    await see('Ask anything')
+  },
+  'a toast of the server': async () => {
+    await call('POST', '/tui/show-toast', { title: 'Breakfast', message: 'the toast is ready', variant: 'info', duration: 10_000 })
+    await see('the toast is ready')
+    await see('Ask anything', { absent: ['the toast is ready'] })
+  },
+  'a client that comes later shows what was said': async () => {
+    const s = await call('POST', '/session', { title: 'From before' })
+    await call('POST', `/session/${s.id}/message`, { parts: [{ type: 'text', text: 'say old words' }] })
+    start('--session', s.id)
+    await see(['say old words', /^ +old words/m])
+    await say('say new words')
+    await see(/^ +new words/m, { absent: ['esc interrupt'] })
+  },
+}
+
+for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => { stop(); process.exit(1) })
+
+const patterns = process.argv.slice(2)
+const chosen = Object.entries(flows).filter(([name]) => patterns.length === 0 || patterns.some(p => new RegExp(p, 'i').test(name)))
+let failed = 0, running = false
+for (const [i, [name, run]] of chosen.entries()) {
+  const begin = Date.now(), label = `${i + 1}/${chosen.length} ${name}`
+  try {
+    if (running) {
+      await fresh()
+    } else {
+      start()
+      await home()
+    }
+    running = true
+    await run()
+    console.log(`ok   ${label} (${Date.now() - begin} ms)`)
+  } catch (e) {
+    failed++
+    running = false
+    let last = ''
+    try { last = screen() } catch { /* it has ended */ }
+    writeFileSync(path.join(logs, `screen-${i + 1}.txt`), last)
+    console.log(`FAIL ${label}: ${e.message}\n${last.replace(/\n{3,}/g, '\n\n').replace(/^/gm, '    | ')}`)
+  }
+}
+stop()
+console.log(`${chosen.length} flows, ${failed} failed, against ${process.env.TARGET}`)
+process.exit(failed === 0 && chosen.length > 0 ? 0 : 1)
