@@ -1,11 +1,11 @@
-# The eight targets of this project. `make check` is what CI runs; it needs Go, git and the Go module proxy, nothing else.
+# The nine targets of this project. `make check` needs Go, git and the Go module proxy, nothing else; `make compat` needs Node, too.
 export GORACE = atexit_sleep_ms=10
 # SQLite is C that was translated to Go. Its memory is no Go value, so that the race detector has nothing to find in it, and with
 # it takes more than half of the tests' time. All Go code around it, its driver included, is looked at.
 RACE = -race -gcflags=modernc.org/sqlite/lib=-race=false
 STATICCHECK = go tool -modfile=tools.mod staticcheck
 
-.PHONY: build test check lint fuzz bench dist clean
+.PHONY: build test check lint compat fuzz bench dist clean
 
 build:
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/centurion
@@ -27,6 +27,10 @@ check: lint
 	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/centurion
 	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go build -o /dev/null ./cmd/centurion
 	CGO_ENABLED=0 go build -o /dev/null ./cmd/centurion
+
+compat: build
+	CENTURION=bin/centurion compat/run.sh centurion
+	CENTURION=bin/centurion compat/tui.sh centurion
 
 fuzz:
 	scripts/fuzz.sh

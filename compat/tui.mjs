@@ -1,8 +1,9 @@
 // Types into the terminal client and waits for words on its screen. A flow begins with a new session in a client that runs already;
 // after a flow that failed the client is started again. compat/tui.sh starts what it needs.
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { promisify } from 'node:util'
 
 const { BASE_URL: base, DIRECTORY: directory, CLIENT: client, LOGS: logs } = process.env
 const sleep = ms => new Promise(done => setTimeout(done, ms))
@@ -181,16 +182,30 @@ const flows = {
     await say('say new words')
     await see(/^ +new words/m, { absent: ['esc interrupt'] })
   },
+  'opencode run --attach prints the answer': async () => {
+    const child = promisify(execFile)(client, ['run', '--attach', base, '--dir', directory, 'a prompt of the command line'], { timeout: 2 * patience })
+    child.child.stdin.end() // it reads its input to the end first
+    const { stdout } = await child
+    if (!/Echo: .*a prompt of the command line/.test(stdout)) throw new Error('it prints ' + JSON.stringify(stdout))
+  },
+  'opencode run --attach --format json ends with the answer': async () => {
+    const child = promisify(execFile)(client, ['run', '--attach', base, '--dir', directory, '--format', 'json', 'another prompt'], { timeout: 2 * patience })
+    child.child.stdin.end()
+    const events = (await child).stdout.trim().split('\n').map(line => JSON.parse(line))
+    if (!events.some(e => e.type === 'text' && e.part.text.includes('another prompt'))) throw new Error('no text: ' + JSON.stringify(events))
+  },
 }
 
 for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => { stop(); process.exit(1) })
 
 const patterns = process.argv.slice(2)
 const chosen = Object.entries(flows).filter(([name]) => patterns.length === 0 || patterns.some(p => new RegExp(p, 'i').test(name)))
+const end = Date.now() + 30 * 60_000
 let failed = 0, running = false
 for (const [i, [name, run]] of chosen.entries()) {
   const begin = Date.now(), label = `${i + 1}/${chosen.length} ${name}`
   try {
+    if (Date.now() > end) throw new Error('not begun: the flows have taken 30 minutes')
     if (running) {
       await fresh()
     } else {

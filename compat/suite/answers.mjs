@@ -153,12 +153,13 @@ test('session.todo (v1) has the list of the model', async t => {
   const log = await Log.v1(t)
   const s = await session(t)
   same(await ok(v1.session.todo({ path: { id: s.id } })), [], 'list at first')
+  if (ours) return // an agent of a conversation keeps no list
   await prompt(s, 'todo buy milk')
   const got = await ok(v1.session.todo({ path: { id: s.id } }))
   shape(got[0], { content: /buy milk/, status: /^(pending|in_progress)$/, priority: /^(high|medium|low)$/ }, 'item')
   const e = await log.until(e => e.type === 'todo.updated' && e.properties.sessionID === s.id, 'todo.updated')
   same(e.properties.todos, got, 'event')
-}, { skip: ours ? 'the profile of a conversation has no list' : '' })
+})
 
 test('a delegation makes a child', async t => {
   const s = await session(t)

@@ -100,7 +100,8 @@ export const test = (name, run, options = {}) => tests.push({ name, run, ...opti
 
 export async function runAll(patterns) {
   const chosen = tests.filter(t => patterns.length === 0 || patterns.some(p => new RegExp(p, 'i').test(t.name)))
-  let failed = 0, skipped = 0
+  const failed = [], end = Date.now() + 30 * 60_000 // a server that answers nothing would take hours
+  let skipped = 0
   for (const [i, t] of chosen.entries()) {
     const start = Date.now(), cleanup = []
     const label = `${i + 1}/${chosen.length} ${t.name}`
@@ -110,19 +111,21 @@ export async function runAll(patterns) {
       continue
     }
     try {
+      check(Date.now() < end, 'not begun: the suite has taken 30 minutes')
       const timeout = t.timeout ?? 90_000
       let timer
       const late = new Promise((_, no) => { timer = setTimeout(() => no(new Failed(`not done after ${timeout / 1000} s`)), timeout) })
       await Promise.race([t.run({ after: f => cleanup.push(f) }), late]).finally(() => clearTimeout(timer))
       console.log(`ok   ${label} (${Date.now() - start} ms)`)
     } catch (e) {
-      failed++
+      failed.push(t.name)
       console.log(`FAIL ${label}: ${e instanceof Failed ? e.message : e.stack}`)
     }
     for (const f of cleanup.reverse()) await Promise.resolve().then(f).catch(() => {})
   }
-  console.log(`${chosen.length} tests, ${failed} failed, ${skipped} skipped; ${made.calls} calls to ${made.routes.size} routes of ${target}`)
-  return failed === 0 && chosen.length > 0
+  for (const name of failed) console.log('failed: ' + name)
+  console.log(`${chosen.length} tests, ${failed.length} failed, ${skipped} skipped; ${made.calls} calls to ${made.routes.size} routes of ${target}`)
+  return failed.length === 0 && chosen.length > 0
 }
 
 // ready waits until the server answers: OpenCode's own sometimes leaves the first requests without an answer.
