@@ -465,7 +465,7 @@ func TestNotices(t *testing.T) {
 		got = append(got, fmt.Sprint(i.Key, " ", i.Loud))
 	}
 	if diff := cmp.Diff([]string{"theme false", "username false", "plugin true", "max_workers true", "permision true", "theme false", "agent.a.variant true", "agent.a.permission.bsah true", "agent.a.permission.doom_loop true",
-		"agent.a.permission.mytool false", "provider.p.models.m.1.name false", "provider.p.models.m.1.cost.context_over_200k true"}, got); diff != "" {
+		"agent.a.permission.mytool false", "provider.p.models.m.1.cost.context_over_200k true"}, got); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"ok/*.md"}, c.Instructions); diff != "" {

@@ -69,6 +69,8 @@ func modelError(hint, format string, args ...any) error {
 type Listed struct {
 	Name string // its name for --model
 	File string // the file that defines it; empty for the built-in table
+	// Title and ProviderTitle are the names of the model and its provider for OpenCode's clients; "" if none are configured.
+	Title, ProviderTitle string
 	Resolved
 }
 
@@ -81,7 +83,8 @@ func (c *Config) Listed() (out []Listed) {
 		}
 		n := connection{provider: id, url: cmp.Or(p.BaseURL, c.known(id).BaseURL), custom: p.BaseURL != ""}
 		n.api = apiOf(n, p)
-		out = append(out, Listed{id + "/" + model, file, c.describe(n, model, "")})
+		configured, _ := p.model(model)
+		out = append(out, Listed{id + "/" + model, file, configured.Title, p.Title, c.describe(n, model, "")})
 	}
 	for _, id := range c.providers {
 		for _, m := range c.Providers[id].Models {

@@ -19,6 +19,7 @@ import (
 // Provider is a configured provider. [Config.ResolveModel] decides which parts are used, because parts from the project may be refused.
 type Provider struct {
 	ID      string
+	Title   string // its name for OpenCode's clients; "" is the id
 	BaseURL string
 	APIKey  Secret
 	Headers map[string]string
@@ -57,6 +58,7 @@ const (
 // Model is a configured model of a provider. Limits of 0 and a nil price mean "unset".
 type Model struct {
 	Name    string // the key in the file: the name after the slash
+	Title   string // its name for OpenCode's clients; "" is Name
 	ID      string // the provider's name of it; the same unless configured otherwise
 	Context int    // tokens
 	Output  int    // tokens
@@ -104,6 +106,7 @@ func decodeProvider(m member, skip func(string) func(member) error, drop func(*n
 	p := Provider{ID: m.key, File: n.src.name, where: n.src.at(m.line, "").Msg}
 	p.where, p.parts = strings.TrimSuffix(p.where, ": "), n.withheld()
 	fields := []field[Provider]{
+		text("name", func(p *Provider) *string { return &p.Title }),
 		text("npm", func(p *Provider) *string { return &p.NPM }),
 		list("whitelist", false, func(p *Provider) *[]string { return &p.only }),
 		list("blacklist", false, func(p *Provider) *[]string { return &p.not }),
@@ -223,6 +226,7 @@ func modelFields(key string, skip func(string) func(member) error) []field[Model
 		{"options", func(m *Model, _ string, n *node) error {
 			return decode(n, key+".options", m, []field[Model]{apiField(func(m *Model) *API { return &m.API })}, skip(key+".options."))
 		}},
+		text("name", func(m *Model) *string { return &m.Title }),
 		text("id", func(m *Model) *string { return &m.ID }),
 		optional("attachment", func(m *Model) **bool { return &m.Attachment }),
 		{"modalities", func(m *Model, _ string, n *node) error {

@@ -242,7 +242,7 @@ func (p *served) catalog(context.Context) (c v1.Catalog, err error) {
 			if (ref.String() == first.String()) != own {
 				continue
 			}
-			one := v1.Model{Ref: ref, Context: m.Limit.Context, Output: m.Limit.Output, Media: m.Media}
+			one := v1.Model{Ref: ref, Name: m.Title, Provider: m.ProviderTitle, Context: m.Limit.Context, Output: m.Limit.Output, Media: m.Media}
 			if m.Price != nil {
 				one.Price = *m.Price
 			}

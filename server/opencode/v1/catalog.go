@@ -24,7 +24,8 @@ type Catalog struct {
 // Model is a model of a configured provider.
 type Model struct {
 	Ref             centurion.ModelRef
-	Context, Output int // tokens; 0 if unknown
+	Name, Provider  string // shown; "" is the id
+	Context, Output int    // tokens; 0 if unknown
 	Price           centurion.Price
 	Media           centurion.Media
 }
@@ -103,7 +104,7 @@ type projectInfo struct {
 
 func shownModel(m Model) modelInfo {
 	takes := map[string]bool{"text": true, "audio": false, "image": m.Media.Image, "video": false, "pdf": m.Media.PDF}
-	return modelInfo{ID: m.Ref.ID, ProviderID: m.Ref.Provider, Name: m.Ref.ID, Status: "active", Variants: map[string]any{},
+	return modelInfo{ID: m.Ref.ID, ProviderID: m.Ref.Provider, Name: orElse(m.Name, m.Ref.ID), Status: "active", Variants: map[string]any{},
 		API: map[string]string{"id": m.Ref.ID, "url": "", "npm": "@ai-sdk/openai-compatible"},
 		Capabilities: map[string]any{"temperature": true, "reasoning": true, "attachment": m.Media.Image || m.Media.PDF, "toolcall": true, "interleaved": false,
 			"input": takes, "output": map[string]bool{"text": true, "audio": false, "image": false, "video": false, "pdf": false}},
@@ -118,7 +119,7 @@ func providers(c Catalog) (list []providerInfo, first map[string]string) {
 		i := slices.IndexFunc(list, func(p providerInfo) bool { return p.ID == m.Ref.Provider })
 		if i < 0 {
 			i = len(list)
-			list = append(list, providerInfo{ID: m.Ref.Provider, Name: m.Ref.Provider, Source: "config", Env: []string{}, Models: map[string]modelInfo{}})
+			list = append(list, providerInfo{ID: m.Ref.Provider, Name: orElse(m.Provider, m.Ref.Provider), Source: "config", Env: []string{}, Models: map[string]modelInfo{}})
 			first[m.Ref.Provider] = m.Ref.ID
 		}
 		list[i].Models[m.Ref.ID] = shownModel(m)
