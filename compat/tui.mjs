@@ -1,7 +1,7 @@
 // Types into the terminal client and waits for words on its screen. A flow begins with a new session in a client that runs already;
 // after a flow that failed the client is started again. compat/tui.sh starts what it needs.
 import { execFile, execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 
@@ -201,9 +201,16 @@ for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => { stop(); p
 const patterns = process.argv.slice(2)
 const chosen = Object.entries(flows).filter(([name]) => patterns.length === 0 || patterns.some(p => new RegExp(p, 'i').test(name)))
 const end = Date.now() + 30 * 60_000
+// What our server does not do yet; named in the arguments it is tried.
+const later = process.env.TARGET === 'centurion' && patterns.length === 0 ? JSON.parse(readFileSync(new URL('later.json', import.meta.url))).flows : []
+for (const name of later) if (!flows[name]) throw new Error('compat/later.json names no flow: ' + name)
 let failed = 0, running = false
 for (const [i, [name, run]] of chosen.entries()) {
   const begin = Date.now(), label = `${i + 1}/${chosen.length} ${name}`
+  if (later.includes(name)) {
+    console.log(`skip ${label}: not there yet`)
+    continue
+  }
   try {
     if (Date.now() > end) throw new Error('not begun: the flows have taken 30 minutes')
     if (running) {

@@ -143,6 +143,18 @@ func (d *desk) close(home string) error {
 // deskVariable makes a test process serve a workspace on its standard streams: it has the directory, the home and the kind, by line.
 const deskVariable = "CENTURION_TEST_DESK"
 
+// servesDesk serves a workspace if this process was started for that.
+func servesDesk() bool {
+	want := os.Getenv(deskVariable)
+	if want == "" {
+		return false
+	}
+	if err := serveDesk(want); err != nil {
+		panic(err)
+	}
+	return true
+}
+
 // late is how long an answer is under way, as from another machine.
 const late = 20 * time.Millisecond
 

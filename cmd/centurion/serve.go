@@ -108,7 +108,7 @@ func (s *serving) serve(ctx context.Context, portGiven bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.open {
-		err = errors.Join(err, p.conn.Close(context.WithoutCancel(ctx)), p.conn.Workspace.Close())
+		err = errors.Join(err, p.conn.Close(ctx), p.conn.Workspace.Close())
 	}
 	return err
 }

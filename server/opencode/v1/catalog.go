@@ -52,18 +52,18 @@ func hints(template string) []string {
 }
 
 type modelInfo struct {
-	ID           string                 `json:"id"`
-	ProviderID   string                 `json:"providerID"`
-	API          map[string]string      `json:"api"`
-	Name         string                 `json:"name"`
-	Capabilities map[string]any         `json:"capabilities"`
-	Cost         map[string]any         `json:"cost"`
-	Limit        map[string]int         `json:"limit"`
-	Status       string                 `json:"status"`
-	Options      struct{}               `json:"options"`
-	Headers      struct{}               `json:"headers"`
-	ReleaseDate  string                 `json:"release_date"`
-	Variants     map[string]interface{} `json:"variants"`
+	ID           string            `json:"id"`
+	ProviderID   string            `json:"providerID"`
+	API          map[string]string `json:"api"`
+	Name         string            `json:"name"`
+	Capabilities map[string]any    `json:"capabilities"`
+	Cost         map[string]any    `json:"cost"`
+	Limit        map[string]int    `json:"limit"`
+	Status       string            `json:"status"`
+	Options      struct{}          `json:"options"`
+	Headers      struct{}          `json:"headers"`
+	ReleaseDate  string            `json:"release_date"`
+	Variants     map[string]any    `json:"variants"`
 }
 
 type providerInfo struct {

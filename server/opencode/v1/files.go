@@ -60,6 +60,7 @@ func (p *Project) fileRoutes() map[string]route {
 	return map[string]route{
 		"GET /file":         p.listFiles,
 		"GET /file/content": p.readFile,
+		"GET /api/fs/find":  p.findEntries, // of the second dialect; the terminal client completes @file by it
 		"GET /file/status":  func(*http.Request) (any, error) { return []any{}, nil },
 		"GET /find":         p.findText,
 		"GET /find/file":    p.findFiles,
@@ -120,6 +121,19 @@ func (p *Project) findFiles(r *http.Request) (any, error) {
 		limit = maxFound
 	}
 	return some(files[:min(len(files), limit)]), nil
+}
+
+// findEntries is findFiles as the second dialect has it.
+func (p *Project) findEntries(r *http.Request) (any, error) {
+	found, err := p.findFiles(r)
+	if err != nil {
+		return nil, err
+	}
+	data := []map[string]string{}
+	for _, f := range found.([]string) {
+		data = append(data, map[string]string{"path": f, "type": "file"})
+	}
+	return map[string]any{"data": data, "location": map[string]any{"directory": p.Directory, "project": map[string]string{"id": "global", "directory": p.Directory}}}, nil
 }
 
 // findText finds lines by an expression.

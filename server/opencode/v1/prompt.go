@@ -103,6 +103,9 @@ func (p *Project) prompted(r *http.Request, wait bool) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if b.NoReply {
+		return nil, &centurion.Error{Kind: centurion.KindUsage, Msg: "noReply: a message without an answer is not there yet", Hint: "leave it out, or put the text into the next message"}
+	}
 	text, files, err := p.content(b.Parts)
 	if err != nil {
 		return nil, err
@@ -111,7 +114,7 @@ func (p *Project) prompted(r *http.Request, wait bool) (any, error) {
 	if b.Model != nil {
 		first.Model = b.Model.String()
 	}
-	return p.bring(r.Context(), s, first, wait && !b.NoReply)
+	return p.bring(r.Context(), s, first, wait)
 }
 
 // commanded carries a command of the person's or the project's out.

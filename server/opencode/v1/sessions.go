@@ -2,6 +2,7 @@ package v1
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -166,9 +167,7 @@ func (p *Project) states(*http.Request) (any, error) {
 	p.view.mu.Lock()
 	defer p.view.mu.Unlock()
 	out := make(map[string]any, len(p.view.status))
-	for id, status := range p.view.status {
-		out[id] = status
-	}
+	maps.Copy(out, p.view.status)
 	return out, nil
 }
 

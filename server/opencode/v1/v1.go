@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -87,9 +88,7 @@ type route = func(r *http.Request) (any, error)
 func (p *Project) routes() map[string]route {
 	all := map[string]route{}
 	for _, some := range []map[string]route{p.catalogRoutes(), p.clientRoutes(), p.sessionRoutes(), p.promptRoutes(), p.askRoutes(), p.fileRoutes()} {
-		for pattern, do := range some {
-			all[pattern] = do
-		}
+		maps.Copy(all, some)
 	}
 	return all
 }
