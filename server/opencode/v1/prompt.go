@@ -232,6 +232,11 @@ func (p *Project) first(ctx context.Context, s centurion.Session, b Begin, wait 
 
 // newest is an answer, or the newest one for "". A turn that was aborted or failed has a message that says so; cause counts without one.
 func (p *Project) newest(ctx context.Context, session, id string, cause error) (any, error) {
+	seq, err := p.API().LastSeq(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.view.await(ctx, seq)
 	all, err := p.API().Messages(ctx, session)
 	if err != nil {
 		return nil, err

@@ -20,6 +20,8 @@ type view struct {
 	roots  map[string]string      // the root session of a mission
 	todos  map[string][]todoItem  // by mission
 	opened map[string]bool        // sessions told before their mission began
+	told   int64                  // the newest fact that was told
+	more   chan struct{}          // closed when another one was; nil without waiters
 
 	parts map[string]bool     // that were told, while they are written; used by the follower only, like held
 	held  map[string]*unended // by message: answers whose calls run
@@ -46,6 +48,7 @@ func (p *Project) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.view.mark(seq)
 	for e, err := range p.Follow(ctx, server.EventQuery{After: seq, Follow: true, Deltas: true, Toasts: true}) {
 		if err != nil {
 			return err
@@ -53,8 +56,42 @@ func (p *Project) follow(ctx context.Context) error {
 		if err := p.tell(ctx, e); err != nil && ctx.Err() == nil {
 			p.Note("an event of " + string(e.Type) + " could not be told to clients: " + err.Error())
 		}
+		p.view.mark(e.Seq)
 	}
 	return context.Cause(ctx)
+}
+
+// mark notes that a fact was told.
+func (v *view) mark(seq int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.told = max(v.told, seq)
+	if v.more != nil {
+		close(v.more)
+		v.more = nil
+	}
+}
+
+// await waits until all facts up to one were told: a client that has the answer to its request may leave, and has to know by then what was
+// told before it.
+func (v *view) await(ctx context.Context, seq int64) {
+	for {
+		v.mu.Lock()
+		if v.told >= seq {
+			v.mu.Unlock()
+			return
+		}
+		if v.more == nil {
+			v.more = make(chan struct{})
+		}
+		more := v.more
+		v.mu.Unlock()
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // begin learns what works at the start.

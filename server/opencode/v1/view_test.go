@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"centurion"
 	"centurion/event"
@@ -156,4 +157,28 @@ func TestFactsBecomeEvents(t *testing.T) {
 	if status, body := x.ask("GET", "/session/status", ""); status != 200 || body != "{}" {
 		t.Errorf("at rest the states are %d %s", status, body)
 	}
+}
+
+// A request is answered when what happened before its end was told: a client may leave then.
+func TestAnswersWaitForEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var v view
+		v.mark(3)
+		v.await(t.Context(), 3)
+		reached := false
+		go func() {
+			v.await(t.Context(), 5)
+			reached = true
+		}()
+		for _, seq := range []int64{4, 2, 0} {
+			v.mark(seq)
+			if synctest.Wait(); reached {
+				t.Errorf("it waited until %d, and not until 5", seq)
+			}
+		}
+		v.mark(6)
+		if synctest.Wait(); !reached {
+			t.Error("it waits for ever")
+		}
+	})
 }
