@@ -9,7 +9,6 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/server"
-	"centurion/store"
 )
 
 // view is what the readers of a project's events were told, as far as the next event depends on it.
@@ -126,48 +125,6 @@ func (p *Project) begin(ctx context.Context) error {
 // send tells all readers an event.
 func (p *Project) send(kind string, properties any) {
 	p.hub.Send(eventText(kind, properties), kind == "message.part.delta")
-}
-
-type sessionEvent struct {
-	Session string      `json:"sessionID"`
-	Info    sessionInfo `json:"info"`
-}
-
-type statusEvent struct {
-	Session string `json:"sessionID"`
-	Status  any    `json:"status"`
-}
-
-type idleEvent struct {
-	Session string `json:"sessionID"`
-}
-
-type messageEvent struct {
-	Session string            `json:"sessionID"`
-	Info    centurion.Message `json:"info"`
-}
-
-type partEvent struct {
-	Session string         `json:"sessionID"`
-	Part    centurion.Part `json:"part"`
-	Time    int64          `json:"time"`
-}
-
-type deltaEvent struct {
-	Session string `json:"sessionID"`
-	Message string `json:"messageID"`
-	Part    string `json:"partID"`
-	Field   string `json:"field"`
-	Delta   string `json:"delta"`
-}
-
-// named is what facts of messages and calls name.
-type named struct {
-	Message string `json:"message"`
-	Role    string `json:"role"`
-	Part    string `json:"part"`
-	Kind    string `json:"kind"`
-	Error   string `json:"error"`
 }
 
 // tell tells one fact.
@@ -504,69 +461,5 @@ func (p *Project) tellTask(ctx context.Context, e centurion.Event) error {
 			p.send("message.part.updated", partEvent{t.Parent, p.shown(part), time.Now().UnixMilli()})
 		}
 	}
-	return nil
-}
-
-func (p *Project) tellAsk(ctx context.Context, e centurion.Event) error {
-	d, err := event.Decode[event.AskData](e)
-	if err != nil {
-		return err
-	}
-	asks, err := p.API().Asks(ctx)
-	if err != nil {
-		return err
-	}
-	for _, a := range asks {
-		if a.ID == d.ID {
-			p.sendAsk(a)
-		}
-	}
-	return nil
-}
-
-func (p *Project) sendAsk(a store.Ask) {
-	if asksByDialog(a) {
-		p.send("permission.asked", shownPermission(a))
-	} else {
-		p.send("question.asked", shownQuestion(a))
-	}
-}
-
-type repliedEvent struct {
-	Session string `json:"sessionID"`
-	Request string `json:"requestID"`
-	Reply   string `json:"reply"`
-}
-
-type rejectedEvent struct {
-	Session string `json:"sessionID"`
-	Request string `json:"requestID"`
-}
-
-type answeredEvent struct {
-	Session string     `json:"sessionID"`
-	Request string     `json:"requestID"`
-	Answers [][]string `json:"answers"`
-}
-
-// tellAnswer closes an ask for every reader, however it was answered.
-func (p *Project) tellAnswer(e centurion.Event) error {
-	d, err := event.Decode[event.AskData](e)
-	if err != nil {
-		return err
-	}
-	if asksByDialog(store.Ask{Type: d.Type, Message: d.Message, Call: d.Call}) {
-		reply := d.Answer
-		if reply != "once" && reply != "always" {
-			reply = "reject"
-		}
-		p.send("permission.replied", repliedEvent{e.Session, d.ID, reply})
-		return nil
-	}
-	if d.Answer == event.NoAnswer {
-		p.send("question.rejected", rejectedEvent{e.Session, questionID(d.ID)})
-		return nil
-	}
-	p.send("question.replied", answeredEvent{e.Session, questionID(d.ID), [][]string{{d.Answer}}})
 	return nil
 }
