@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -131,12 +130,12 @@ func (p *Project) commanded(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, more, err := p.content(b.Parts); err != nil {
+	said, files, err := p.content(b.Parts)
+	if err != nil {
 		return nil, err
-	} else {
-		first.Files = append(first.Files, more...)
 	}
-	if first.Session = s.ID; first.Profile != agents.ProfileMission {
+	first.Session, first.Files, first.Goal = s.ID, append(first.Files, files...), strings.TrimSpace(first.Goal+"\n\n"+said)
+	if first.Profile != agents.ProfileMission {
 		first.Agent, first.Model = orElse(first.Agent, b.Agent), orElse(first.Model, b.Model)
 	}
 	got, err := p.bring(r.Context(), s, first, true)
@@ -188,6 +187,9 @@ func (p *Project) bring(ctx context.Context, s centurion.Session, b Begin, wait 
 
 // sameAgent refuses another agent than the session's: its system prompt and tools are fixed.
 func (p *Project) sameAgent(ctx context.Context, s centurion.Session, b Begin) error {
+	if b.Profile == agents.ProfileMission && s.Metadata.Profile == agents.ProfileAssistant {
+		return &centurion.Error{Kind: centurion.KindConflict, Msg: "this session answers questions, and a mission has one of its own", Hint: "open a new session for it"}
+	}
 	if b.Agent == "" || strings.EqualFold(b.Agent, s.Agent) {
 		return nil
 	}
@@ -200,8 +202,8 @@ func (p *Project) sameAgent(ctx context.Context, s centurion.Session, b Begin) e
 
 // first begins a mission with a session's first message. Its run ends when its agents have nothing more to do.
 func (p *Project) first(ctx context.Context, s centurion.Session, b Begin, wait bool) (any, error) {
-	b.Agent = orElse(b.Agent, text(map[bool]any{true: s.Agent}[b.Profile == ""], ""))
 	if b.Profile == "" {
+		b.Agent = orElse(b.Agent, s.Agent)
 		profile, err := p.profileOf(ctx, b.Agent)
 		if err != nil {
 			return nil, err
@@ -288,14 +290,9 @@ func (p *Project) file(part partInput) (f centurion.File, said string, err error
 		if err != nil || !filepath.IsLocal(rel) {
 			return f, "", &centurion.Error{Kind: centurion.KindPermission, Msg: path + " is not in the project"}
 		}
-		root, err := os.OpenRoot(p.Directory)
+		data, _, err := p.Files.ReadFile(filepath.ToSlash(rel), maxContent)
 		if err != nil {
-			return f, "", &centurion.Error{Kind: centurion.KindDisk, Err: err}
-		}
-		defer root.Close()
-		data, err := root.ReadFile(rel)
-		if err != nil {
-			return f, "", &centurion.Error{Kind: centurion.KindNotFound, Msg: path + " cannot be read", Err: err}
+			return f, "", err
 		}
 		return p.attached(filepath.ToSlash(rel), data)
 	}

@@ -96,14 +96,14 @@ func TestSessions(t *testing.T) {
 	message := fmt.Sprintf(`{"parts":[{"type":"text","text":"look"},{"type":"text","text":"at this","ignored":true},{"type":"file","mime":"text/plain","filename":"a.txt","url":"data:text/plain;base64,%s"},
 		{"type":"file","mime":"text/plain","url":"file://%s/README.md"}],"model":{"providerID":"custom","modelID":"n"}}`, picture, x.mission.Directory)
 	x.ask("POST", path+"/message", message)
-	x.ask("POST", path+"/command", `{"command":"task","arguments":"all of it"}`)
+	x.ask("POST", path+"/command", fmt.Sprintf(`{"command":"task","arguments":"all of it","parts":[{"type":"file","mime":"text/plain","filename":"b.txt","url":"data:text/plain;base64,%s"}]}`, picture))
 	if len(x.begun) != 2 {
 		t.Fatalf("begun: %+v", x.begun)
 	}
 	if b := x.begun[0]; b.Session != s["id"] || b.Model != "custom/n" || b.Agent != "assistant" || b.Profile != "assistant" || b.Goal != "look\n\nFile a.txt:\n\nplain text\n\nFile README.md:\n\n# A\n\nA needle." {
 		t.Errorf("the first message begins %+v", b)
 	}
-	if b := x.begun[1]; b.Goal != "task: all of it" || b.Profile != "mission" || b.Agent != "" {
+	if b := x.begun[1]; b.Goal != "task: all of it\n\nFile b.txt:\n\nplain text" || b.Profile != "mission" || b.Agent != "" {
 		t.Errorf("/task begins %+v", b)
 	}
 	if status, body = x.ask("DELETE", path, ""); status != 200 || body != "true" {
