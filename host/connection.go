@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net"
 	"sync"
 	"time"
 
@@ -150,6 +151,14 @@ func (p Place) Connect(ctx context.Context) (*server.Client, server.Info, error)
 		err = nil
 	}
 	return nil, info, err
+}
+
+// Neighbour describes the program at the other end of a TCP connection if it may not control the project; see [sandbox.Runner.Neighbour].
+func (conn *Connection) Neighbour(c net.Conn) sandbox.Peer {
+	if h := conn.Host(); h != nil {
+		return h.runner.Neighbour(c)
+	}
+	return sandbox.Peer{}
 }
 
 // Host returns the host if it is this process, else nil.

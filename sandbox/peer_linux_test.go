@@ -28,6 +28,13 @@ var roles = map[string]func() error{
 		}
 		return err
 	},
+	"dial TCP": func() error {
+		c, err := net.Dial("tcp", os.Getenv("ADDRESS"))
+		if err == nil {
+			_, err = c.Read(make([]byte, 1))
+		}
+		return err
+	},
 	"plain":    func() error { return announce() },
 	"shielded": func() error { return announce(Shield) },
 }

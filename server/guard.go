@@ -16,9 +16,15 @@ const TokenPath = "/t/"
 
 // Guard lets clients with the token through to next: in the base URL, as a bearer token or as the password of basic authentication. A web
 // page of another origin is refused, whatever it knows, as is a request for another host's name, which a page gets by rebinding its own,
-// and a body that is not JSON, which a page may send without asking first. host is the name that the server listens on.
+// and a body that is not JSON, which a page may send without asking first. So is a process that [WithPeer] refuses. host is the name that the server
+// listens on.
 func Guard(token, host string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p := peerOf(r.Context()); p.Refused != "" {
+			reply(w, nil, &centurion.Error{Kind: centurion.KindPermission, Msg: "Centurion's server refuses this process: " + p.Refused,
+				Hint: "agents cannot control Centurion"})
+			return
+		}
 		if err := foreign(r, host); err != nil {
 			reply(w, nil, err)
 			return

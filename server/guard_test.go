@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"centurion/sandbox"
 	"centurion/server"
 )
 
@@ -65,6 +66,12 @@ func TestGuard(t *testing.T) {
 				t.Errorf("the answer has the token: %s", w.Body)
 			}
 		})
+	}
+	r := httptest.NewRequest("GET", base+"/t/"+token+"/x", nil)
+	refused := httptest.NewRecorder()
+	h.ServeHTTP(refused, r.WithContext(server.WithPeer(r.Context(), sandbox.Peer{PID: 7, Refused: "a command started it"})))
+	if refused.Code != 403 || !strings.Contains(refused.Body.String(), "a command started it") {
+		t.Errorf("a command of an agent: %d %s", refused.Code, refused.Body)
 	}
 	w := httptest.NewRecorder()
 	server.Guard("", "127.0.0.1", h).ServeHTTP(w, httptest.NewRequest("GET", base+"/t//x", nil))

@@ -27,7 +27,7 @@ func TestDecisionsOfTheJournal(t *testing.T) {
 		{"task.returned", "tsk_1", `{"cause":"conflict","person":true}`},
 		{"task.returned", "tsk_1", `no JSON`},
 	} {
-		d.note(&row{cols: []sql.RawBytes{[]byte(fmt.Sprint(1000 * i)), []byte(r[0]), []byte("msn_1"), nil, []byte(r[1]), []byte(r[2])}})
+		d.note(&row{cols: []sql.RawBytes{fmt.Append(nil, 1000*i), []byte(r[0]), []byte("msn_1"), nil, []byte(r[1]), []byte(r[2])}})
 	}
 	landed := d.landings["msn_1"]
 	if len(landed) != 2 || landed[0].Commit != "c1" || landed[0].Before != "" || landed[1].Commit != "c3" || landed[1].Before != "c2" || landed[1].Time.Millis() != 3000 {

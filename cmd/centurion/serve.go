@@ -22,9 +22,11 @@ import (
 	"centurion/agents"
 	"centurion/guard"
 	"centurion/host"
+	"centurion/sandbox"
 	"centurion/server"
 	v1 "centurion/server/opencode/v1"
 	"centurion/server/rpc"
+	"centurion/text"
 )
 
 // defaultPort is OpenCode's.
@@ -92,7 +94,8 @@ func (s *serving) serve(ctx context.Context, portGiven bool) error {
 		return errors.Join(err, l.Close())
 	}
 	srv := &http.Server{Handler: server.Guard(first.conn.Token, s.hostname, http.HandlerFunc(s.route)), ReadHeaderTimeout: 10 * time.Second,
-		BaseContext: func(net.Listener) context.Context { return ctx }}
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return server.WithPeer(ctx, s.neighbour(c)) }}
 	s.group.Go("end server", func() error {
 		<-ctx.Done()
 		return srv.Close()
@@ -111,6 +114,19 @@ func (s *serving) serve(ctx context.Context, portGiven bool) error {
 		err = errors.Join(err, p.conn.Close(ctx), p.conn.Workspace.Close())
 	}
 	return err
+}
+
+// neighbour is the program at the other end of a connection if a command of an open project started it, else the zero Peer.
+func (s *serving) neighbour(c net.Conn) (p sandbox.Peer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, open := range s.open {
+		if p = open.conn.Neighbour(c); p.Refused != "" {
+			s.note(fmt.Sprintf("refused process %d (%s): %s", p.PID, text.Clean(p.Command), p.Refused))
+			break
+		}
+	}
+	return p
 }
 
 // listen listens on the port, or on the next free one if it is only the default.
