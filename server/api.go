@@ -38,6 +38,8 @@ type API interface {
 	Messages(ctx context.Context, session string) ([]Message, error)
 	// Message returns one message with those of its parts that are named, or with all if none is.
 	Message(ctx context.Context, session, id string, parts ...string) (Message, error)
+	// Todo is the plan as of its newest change; it has no items if the mission has none.
+	Todo(ctx context.Context, mission string) (event.TodoData, error)
 	Receipts(ctx context.Context, mission string) ([]centurion.Receipt, error)
 	Asks(ctx context.Context) ([]store.Ask, error) // open asks
 	// Events yields events after a sequence number, and with q.Follow new ones until ctx ends.

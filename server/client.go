@@ -14,6 +14,7 @@ import (
 	"strconv"
 
 	"centurion"
+	"centurion/event"
 	"centurion/orchestrator/mail"
 	"centurion/orchestrator/retention"
 	"centurion/store"
@@ -80,6 +81,11 @@ func (c *Client) Messages(ctx context.Context, session string) ([]Message, error
 // Message returns one message.
 func (c *Client) Message(ctx context.Context, session, id string, parts ...string) (Message, error) {
 	return get[Message](ctx, c, "/sessions/"+url.PathEscape(session)+"/messages/"+url.PathEscape(id), url.Values{"part": parts})
+}
+
+// Todo is the plan of a mission.
+func (c *Client) Todo(ctx context.Context, mission string) (event.TodoData, error) {
+	return get[event.TodoData](ctx, c, "/todo", url.Values{"mission": {mission}})
 }
 
 // Receipts lists the receipts of a mission.

@@ -63,6 +63,7 @@ func (h handler) gets() map[string]func(ctx context.Context, r *http.Request) (a
 			return h.api.Message(ctx, r.PathValue("id"), r.PathValue("message"), r.URL.Query()["part"]...)
 		},
 		"/sessions/{id}/tree": func(ctx context.Context, r request) (any, error) { return h.api.Tree(ctx, r.PathValue("id")) },
+		"/todo":               func(ctx context.Context, r request) (any, error) { return h.api.Todo(ctx, r.FormValue("mission")) },
 		"/roots":              func(ctx context.Context, r request) (any, error) { return h.api.Roots(ctx, rootsQuery(r)) },
 		"/receipts":           func(ctx context.Context, r request) (any, error) { return h.api.Receipts(ctx, r.FormValue("mission")) },
 		"/asks":               func(ctx context.Context, _ request) (any, error) { return h.api.Asks(ctx) },

@@ -138,6 +138,26 @@ func (l *Local) Message(ctx context.Context, session, id string, parts ...string
 	return messageView(stored), err
 }
 
+// Todo is the plan of a mission.
+func (l *Local) Todo(ctx context.Context, mission string) (d event.TodoData, err error) {
+	m, err := l.mission(ctx, mission)
+	if err != nil {
+		return d, err
+	}
+	q := store.EventQuery{Mission: m.ID, Types: []centurion.EventType{centurion.EventTodoUpdated}}
+	for {
+		found, err := l.Store.Events(ctx, q)
+		if err != nil || len(found) == 0 {
+			return d, err
+		}
+		last := found[len(found)-1]
+		if d, err = event.Decode[event.TodoData](last); err != nil {
+			return d, err
+		}
+		q.After = last.Seq
+	}
+}
+
 // Receipts lists the receipts of a mission.
 func (l *Local) Receipts(ctx context.Context, mission string) ([]centurion.Receipt, error) {
 	m, err := l.mission(ctx, mission)

@@ -145,7 +145,7 @@ func TestReads(t *testing.T) {
 		"/question":                       `"question":"# The plan"`,
 		"/session/status":                 `{"` + x.root.ID + `":{"type":"busy"}}`,
 		"/session/" + x.root.ID:           `"id":"` + x.root.ID + `"`,
-		"/session/" + x.root.ID + "/todo": `[]`,
+		"/session/" + x.root.ID + "/todo": `[{"content":"T0 Earlier","status":"completed"`,
 	} {
 		if status, body := x.ask("GET", path, ""); status != 200 || !strings.Contains(body, says) {
 			t.Errorf("GET %s: %d %s, want %s", path, status, body, says)

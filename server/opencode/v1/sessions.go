@@ -192,12 +192,17 @@ func (p *Project) todo(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.view.mu.Lock()
-	defer p.view.mu.Unlock()
-	if s.ParentID != "" {
+	if s.ParentID != "" || s.Metadata.Mission == "" {
 		return []any{}, nil
 	}
-	return some(p.view.todos[s.Metadata.Mission]), nil
+	p.view.mu.Lock()
+	todos, known := p.view.todos[s.Metadata.Mission]
+	p.view.mu.Unlock()
+	if known {
+		return todos, nil
+	}
+	d, err := p.API().Todo(r.Context(), s.Metadata.Mission) // its plan has not changed since the server began
+	return shownTodo(d), err
 }
 
 // messages are those of a session's current line, of which the newest can be asked for, or those before one.

@@ -122,7 +122,11 @@ func (x *rig) seed(dir string) {
 		Metadata: centurion.SessionMeta{Address: "0/", System: "secret"}}
 	x.mission = centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Goal: "a goal", Status: centurion.MissionRunning, Directory: dir, Session: x.root.ID, Started: now, Updated: now}
 	x.root.Metadata.Mission = x.mission.ID
-	x.update(func(tx *store.Tx) error { return errors.Join(tx.PutMission(&x.mission), tx.PutSession(&x.root)) })
+	plan := event.Data(event.TodoData{Items: []event.PlanItem{{ID: "T0", Title: "Earlier", Status: "done"}}})
+	x.update(func(tx *store.Tx) error {
+		_, err := tx.Append(centurion.Event{Type: centurion.EventTodoUpdated, Mission: x.mission.ID, Data: plan})
+		return errors.Join(err, tx.PutMission(&x.mission), tx.PutSession(&x.root))
+	})
 }
 
 func (x *rig) update(f func(tx *store.Tx) error) {
