@@ -88,7 +88,7 @@ func New(cfg Config) *Host {
 		}}
 	h.starter = &start.Starter{Store: cfg.Store, Workspace: cfg.Workspace, Project: h.Project, Plans: h.desk, Briefs: h.briefs, Models: h.cfg.models(),
 		Cast: h.cfg.cast, Version: cfg.Version, Confined: cfg.Confinement, Entering: &h.starting}
-	h.Roots = &roots.Desk{Store: cfg.Store, Directory: cfg.Workspace.Dir(), Version: cfg.Version, Cast: cfg.cast, Cancel: h.Control.Cancel,
+	h.Roots = &roots.Desk{Store: cfg.Store, Workspace: cfg.Workspace, Version: cfg.Version, Cast: cfg.cast, Cancel: h.Control.Cancel,
 		Model: func(ref string) (centurion.ModelRef, error) {
 			m, err := cfg.models().Model(ref)
 			return m.Ref, err

@@ -15,6 +15,7 @@ import (
 	"centurion/event"
 	"centurion/session"
 	"centurion/store"
+	"centurion/workspace"
 )
 
 // Untitled begins the title of a conversation that has no message.
@@ -29,8 +30,8 @@ const maxTitle = 200
 // Desk keeps the conversations of one project.
 type Desk struct {
 	Store     *store.Store
-	Directory string // the project
-	Version   string // of the program
+	Workspace *workspace.Workspace // the project
+	Version   string               // of the program
 	Cast      func(profile string) *agents.Cast
 	// Model finds a model by "provider/model", "" for the default.
 	Model func(ref string) (centurion.ModelRef, error)
@@ -65,7 +66,7 @@ type Query struct {
 
 // Open makes a conversation without a message. The error has centurion.KindUsage for an unknown profile, agent or model.
 func (d *Desk) Open(ctx context.Context, o Opening) (centurion.Session, error) {
-	rec := session.New(centurion.Session{Title: cmp.Or(clean(o.Title), untitled()), Directory: d.Directory, ProjectID: "global", Slug: "0", Version: d.Version,
+	rec := session.New(centurion.Session{Title: cmp.Or(clean(o.Title), untitled()), Directory: d.Workspace.Dir(), ProjectID: "global", Slug: "0", Version: d.Version,
 		Metadata: centurion.SessionMeta{Address: "0/"}}, centurion.Now())
 	if err := d.begins(&rec, o); err != nil {
 		return rec, err
