@@ -13,7 +13,6 @@ import (
 
 	"centurion"
 	"centurion/config"
-	"centurion/provider/scripted"
 	"centurion/sandbox"
 	"centurion/server"
 	"centurion/store"
@@ -144,18 +143,7 @@ func TestUnrecordedEndIsTold(t *testing.T) {
 
 // A new host says which missions go on in it, and leaves the one to its caller that this resumes itself.
 func TestTakingOverIsTold(t *testing.T) {
-	release, asked := make(chan struct{}), make(chan struct{}, 8)
-	x := newProject(t, func(scripted.Request) scripted.Answer {
-		asked <- struct{}{}
-		<-release
-		return scripted.Answer{Say: "It is done already."}
-	})
-	h := x.mustOwn(Options{})
-	m, err := h.api.Start(t.Context(), "wait", centurion.MissionOptions{Model: "custom/m", Isolation: centurion.IsolationShared})
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-asked
+	x, h, m, release := waitingMission(t)
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"centurion/provider/scripted"
 	"centurion/sandbox"
 	"centurion/sandbox/confine"
+	"centurion/server"
 	"centurion/store"
 	"centurion/trust"
 )
@@ -147,20 +148,28 @@ func TestForceEndsCommands(t *testing.T) {
 	}
 }
 
-// A process that was kept off is told of in the journal of each running mission, at most once a minute.
-func TestRefusedProcessIsNoted(t *testing.T) {
-	release, asked := make(chan struct{}), make(chan struct{}, 8)
-	x := newProject(t, func(scripted.Request) scripted.Answer {
+// waitingMission is a project whose host works on a mission that waits for its model, until release is closed.
+func waitingMission(t *testing.T) (x *project, h *Host, m server.Mission, release chan struct{}) {
+	t.Helper()
+	asked := make(chan struct{}, 8) // more requests than there are
+	release = make(chan struct{})
+	x = newProject(t, func(scripted.Request) scripted.Answer {
 		asked <- struct{}{}
 		<-release
 		return scripted.Answer{Say: "It is done already."}
 	})
-	h := x.mustOwn(Options{})
+	h = x.mustOwn(Options{})
 	m, err := h.api.Start(t.Context(), "wait", centurion.MissionOptions{Model: "custom/m", Isolation: centurion.IsolationShared})
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-asked
+	return x, h, m, release
+}
+
+// A process that was kept off is told of in the journal of each running mission, at most once a minute.
+func TestRefusedProcessIsNoted(t *testing.T) {
+	_, h, m, release := waitingMission(t)
 	notes := func() (all []string) {
 		t.Helper()
 		found, err := h.store.Events(t.Context(), store.EventQuery{Mission: m.ID, Types: []centurion.EventType{centurion.EventMissionUpdated}})
@@ -242,12 +251,22 @@ func TestConfigurationOfAHost(t *testing.T) {
 	}
 }
 
+// confines is how this machine confines commands. Linux has to do it in full, unless it is said that it cannot.
+func confines(t *testing.T) confine.Way {
+	t.Helper()
+	way, why := sandbox.Best()
+	switch {
+	case way != confine.Full && runtime.GOOS == "linux" && os.Getenv("CENTURION_TEST_NO_NAMESPACES") == "":
+		t.Fatalf("the best way to confine commands is %s: %v", way, why)
+	case way == confine.None || way != confine.Full && runtime.GOOS == "linux":
+		t.Skip("no confinement is to be had here")
+	}
+	return way
+}
+
 // Commands are confined within the limits of the configuration: apart from all projects' state, but for reading their own.
 func TestConfinementOfAHost(t *testing.T) {
-	way, _ := sandbox.Best()
-	if way == confine.None {
-		t.Skip("this machine confines nothing")
-	}
+	way := confines(t)
 	root := t.TempDir()
 	p := Place{Dir: t.TempDir(), State: filepath.Join(root, "projects", "p")}
 	c, err := p.confinement(&config.Config{Own: config.Own{Limits: config.Limits{MaxProcesses: 7, MaxMemory: 3}}}, "", "/tmp/dir")
@@ -273,8 +292,8 @@ func TestConfinementOfAHost(t *testing.T) {
 
 // A command of the person's has the network, unlike those of agents.
 func TestRunOnceHasTheNetwork(t *testing.T) {
-	if way, _ := sandbox.Best(); way != confine.Full {
-		t.Skip("this machine confines no network")
+	if way := confines(t); way != confine.Full && runtime.GOOS != "linux" {
+		t.Skip("this system confines no network")
 	}
 	mine, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {

@@ -195,7 +195,7 @@ func tellsEnds(t *testing.T, c net.Conn) (tells bool) {
 func TestPeerAtATerminal(t *testing.T) {
 	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	defer ptmx.Close()
 	n, err := unix.IoctlGetInt(int(ptmx.Fd()), unix.TIOCGPTN)
@@ -207,7 +207,7 @@ func TestPeerAtATerminal(t *testing.T) {
 	}
 	tty, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	defer tty.Close()
 	for _, terminal := range []bool{true, false} {

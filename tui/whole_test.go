@@ -52,10 +52,10 @@ func TestShowAllOfAMission(t *testing.T) {
 func TestShowAllOfATask(t *testing.T) {
 	t.Parallel()
 	task := centurion.Task{ID: "tsk_1", Number: 7, Agent: "worker", Title: "Do it", Status: centurion.TaskRunning, Attempt: 2, Session: "ses_1", Resumes: "tsk_0", Reason: "again",
-		Usage: centurion.Usage{USD: 0.25}, Budget: centurion.TaskBudget{Cost: 1}, Files: []string{"a.go", "b.go"}, Outside: []string{"c.go"}, Checkout: &centurion.Checkout{Dir: "/work/1"},
+		Usage: centurion.Usage{USD: 0.25}, Budget: centurion.TaskBudget{Cost: 1}, Files: []string{"a.go", "b.go"}, Outside: []string{"c.go"}, Checkout: &centurion.Checkout{Dir: "/checkouts/1"},
 		Landed: []centurion.Landed{{Commit: "cccccccccccc"}}, Error: &centurion.TaskError{Kind: centurion.KindTimeout, Message: "no answer", Hint: "wait"}, Result: "Half of it."}
 	lacks(t, "a task", shown(t, Shown{Task: &task}), "w7 · tsk_1 · running · attempt 2 · again", "agent     worker · ses_1", "resumes   tsk_0", "$0.25 of $1.00", "files     a.go b.go",
-		"outside   its item's files: c.go", "works in  /work/1", "landed    cccccccccc", "error     timeout: no answer (wait)", "  Half of it.\n")
+		"outside   its item's files: c.go", "works in  /checkouts/1", "landed    cccccccccc", "error     timeout: no answer (wait)", "  Half of it.\n")
 	ses := centurion.Session{ID: "ses_1", Title: "Its title", Agent: "worker", Cost: 0.5, Tokens: centurion.Tokens{Input: 1000}, Metadata: centurion.SessionMeta{Address: "0/3",
 		OwnModel: &centurion.SessionModel{Provider: "p", ID: "own"}}, Model: &centurion.SessionModel{Provider: "p", ID: "other"}}
 	own := centurion.Spent{Usage: centurion.Usage{USD: 0.5}, ElapsedMS: 4000}

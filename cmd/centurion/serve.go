@@ -225,7 +225,9 @@ func (p *served) beginSession(ctx context.Context, b v1.Begin) (server.Mission, 
 
 // expand makes a message of a command that a client gives.
 func (p *served) expand(ctx context.Context, command, arguments string) (v1.Begin, error) {
+	mission := false
 	for _, one := range slashCommands() {
+		mission = mission || one.name == command && one.do == nil
 		if one.name == command && one.do != nil {
 			return v1.Begin{}, &centurion.Error{Kind: centurion.KindUsage, Msg: "/" + command + " is a command of a terminal", Hint: "run there: centurion " + command}
 		}
@@ -234,7 +236,7 @@ func (p *served) expand(ctx context.Context, command, arguments string) (v1.Begi
 	run := &runner{p.c, &f}
 	got, err := run.readRequest(ctx, "/"+command+" "+arguments)
 	b := v1.Begin{Goal: got.goal, ShowPlan: got.planOnly, Agent: f.agent, Model: f.model}
-	if command == "task" || command == "plan" {
+	if mission {
 		b.Profile, b.Agent = agents.ProfileMission, ""
 	}
 	return b, err

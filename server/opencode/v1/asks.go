@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -67,7 +68,7 @@ func (p *Project) askRoutes() map[string]route {
 				return nil, err
 			}
 			no := map[string]string{store.AskPermission: "reject", store.AskPlan: "quit"}[a.Type]
-			return true, p.API().Answer(r.Context(), a.ID, orElse(no, event.NoAnswer))
+			return true, p.API().Answer(r.Context(), a.ID, cmp.Or(no, event.NoAnswer))
 		},
 	}
 }
@@ -123,5 +124,5 @@ func spoken(a store.Ask, given [][]string) string {
 	if len(said) == 1 && words[said[0]] != "" {
 		return words[said[0]]
 	}
-	return orElse(strings.Join(said, ", "), event.NoAnswer)
+	return cmp.Or(strings.Join(said, ", "), event.NoAnswer)
 }

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -104,7 +105,7 @@ type projectInfo struct {
 
 func shownModel(m Model) modelInfo {
 	takes := map[string]bool{"text": true, "audio": false, "image": m.Media.Image, "video": false, "pdf": m.Media.PDF}
-	return modelInfo{ID: m.Ref.ID, ProviderID: m.Ref.Provider, Name: orElse(m.Name, m.Ref.ID), Status: "active", Variants: map[string]any{},
+	return modelInfo{ID: m.Ref.ID, ProviderID: m.Ref.Provider, Name: cmp.Or(m.Name, m.Ref.ID), Status: "active", Variants: map[string]any{},
 		API: map[string]string{"id": m.Ref.ID, "url": "", "npm": "@ai-sdk/openai-compatible"},
 		Capabilities: map[string]any{"temperature": true, "reasoning": true, "attachment": m.Media.Image || m.Media.PDF, "toolcall": true, "interleaved": false,
 			"input": takes, "output": map[string]bool{"text": true, "audio": false, "image": false, "video": false, "pdf": false}},
@@ -119,7 +120,7 @@ func providers(c Catalog) (list []providerInfo, first map[string]string) {
 		i := slices.IndexFunc(list, func(p providerInfo) bool { return p.ID == m.Ref.Provider })
 		if i < 0 {
 			i = len(list)
-			list = append(list, providerInfo{ID: m.Ref.Provider, Name: orElse(m.Provider, m.Ref.Provider), Source: "config", Env: []string{}, Models: map[string]modelInfo{}})
+			list = append(list, providerInfo{ID: m.Ref.Provider, Name: cmp.Or(m.Provider, m.Ref.Provider), Source: "config", Env: []string{}, Models: map[string]modelInfo{}})
 			first[m.Ref.Provider] = m.Ref.ID
 		}
 		list[i].Models[m.Ref.ID] = shownModel(m)

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -136,7 +137,7 @@ func (p *Project) commanded(r *http.Request) (any, error) {
 	}
 	first.Session, first.Files, first.Goal = s.ID, append(first.Files, files...), strings.TrimSpace(first.Goal+"\n\n"+said)
 	if first.Profile != agents.ProfileMission {
-		first.Agent, first.Model = orElse(first.Agent, b.Agent), orElse(first.Model, b.Model)
+		first.Agent, first.Model = cmp.Or(first.Agent, b.Agent), cmp.Or(first.Model, b.Model)
 	}
 	got, err := p.bring(r.Context(), s, first, true)
 	if m, ok := got.(message); ok {
@@ -150,13 +151,6 @@ type executedEvent struct {
 	Session   string `json:"sessionID"`
 	Arguments string `json:"arguments"`
 	Message   string `json:"messageID"`
-}
-
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 // bring brings a message to a session, and with wait returns the answer.
@@ -203,12 +197,12 @@ func (p *Project) sameAgent(ctx context.Context, s centurion.Session, b Begin) e
 // first begins a mission with a session's first message. Its run ends when its agents have nothing more to do.
 func (p *Project) first(ctx context.Context, s centurion.Session, b Begin, wait bool) (any, error) {
 	if b.Profile == "" {
-		b.Agent = orElse(b.Agent, s.Agent)
+		b.Agent = cmp.Or(b.Agent, s.Agent)
 		profile, err := p.profileOf(ctx, b.Agent)
 		if err != nil {
 			return nil, err
 		}
-		b.Profile = orElse(profile, agents.ProfileMission)
+		b.Profile = cmp.Or(profile, agents.ProfileMission)
 	}
 	if b.Model == "" && s.Model != nil {
 		b.Model = s.Model.Provider + "/" + s.Model.ID
@@ -304,7 +298,7 @@ func (p *Project) file(part partInput) (f centurion.File, said string, err error
 	if err != nil {
 		return f, "", &centurion.Error{Kind: centurion.KindUsage, Msg: "url: the data is no base64", Err: err}
 	}
-	return p.attached(orElse(part.Filename, "file"), data)
+	return p.attached(cmp.Or(part.Filename, "file"), data)
 }
 
 // attached is a file with this content; a text is said, with its name.
