@@ -4,43 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"centurion"
+	"centurion/server/opencode/v1/contract"
 )
 
 // shape returns a check of JSON against one of OpenCode's shapes.
-func shape(t testing.TB, name string) func(b []byte) error {
-	t.Helper()
-	b, err := os.ReadFile("testdata/opencode-schemas.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var s jsonschema.Schema
-	if err := json.Unmarshal(b, &s); err != nil {
-		t.Fatal(err)
-	}
-	if s.Defs[name] == nil {
-		t.Fatalf("there is no schema %s", name)
-	}
-	s.Ref = "#/$defs/" + name
-	resolved, err := s.Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func(b []byte) error {
-		var v any
-		if err := json.Unmarshal(b, &v); err != nil {
-			return err
-		}
-		return resolved.Validate(v)
-	}
+func shape(_ testing.TB, name string) func(b []byte) error {
+	return func(b []byte) error { return contract.Shape(name, b) }
 }
 
 // conforms marshals v, checks it against a shape, and reads it back.
