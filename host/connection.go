@@ -305,6 +305,13 @@ func (conn *Connection) Close(ctx context.Context) error {
 	return h.leave(ctx, conn.Note)
 }
 
+// EndIfIdle makes this process take no more work for the project, unless it works on a mission there. It reports whether it did; then the
+// connection is to be closed.
+func (conn *Connection) EndIfIdle() bool {
+	h := conn.Host()
+	return h == nil || h.endIfIdle()
+}
+
 // Send writes to an agent, even across hosts.
 func (conn *Connection) Send(ctx context.Context, p mail.Post) (mail.Posted, error) {
 	p.ID = cmp.Or(p.ID, centurion.NewID(centurion.PrefixDelivery)) // the next host is asked to store the same one

@@ -265,6 +265,9 @@ func failure(err error) errorBody {
 	return errorBody{&wireError{Kind: centurion.KindOf(err), Message: err.Error(), Hint: centurion.HintOf(err)}}
 }
 
+// Refuse answers a request with an error.
+func Refuse(w http.ResponseWriter, err error) { reply(w, nil, err) }
+
 func reply(w http.ResponseWriter, v any, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	if err != nil {

@@ -5,27 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"centurion"
-	"centurion/agents"
 	"centurion/guard"
-	"centurion/host"
 	"centurion/sandbox"
 	"centurion/server"
 	v1 "centurion/server/opencode/v1"
-	"centurion/server/rpc"
 	"centurion/text"
 )
 
@@ -34,7 +27,7 @@ const defaultPort = 4096
 
 func serveCommand(c *cli) *cobra.Command {
 	f := &runFlags{}
-	o := &serving{cli: c, flags: f, open: map[string]*served{}}
+	o := &serving{cli: c, flags: f}
 	var level string
 	cmd := &cobra.Command{
 		Use:   "serve [flags]",
@@ -66,16 +59,9 @@ type serving struct {
 	hostname string
 	port     int
 
-	life  context.Context // ends with the server
-	group guard.Group
-	mu    sync.Mutex // protects open; held while a project is opened
-	open  map[string]*served
-}
-
-// served is an open project.
-type served struct {
-	*frontEnd
-	opencode, own http.Handler
+	life     context.Context // ends with the server
+	group    guard.Group
+	projects pool[*served] // by directory
 }
 
 func (s *serving) serve(ctx context.Context, portGiven bool) error {
@@ -88,17 +74,22 @@ func (s *serving) serve(ctx context.Context, portGiven bool) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s.life = ctx
-	first, err := s.project("")
+	s.life, s.projects.open, s.projects.close = ctx, s.openProject, s.closeIdle
+	first, done, err := s.project(ctx, "")
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
+	done()
 	srv := &http.Server{Handler: server.Guard(first.conn.Token, s.hostname, http.HandlerFunc(s.route)), ReadHeaderTimeout: 10 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return server.WithPeer(ctx, s.neighbour(c)) }}
 	s.group.Go("end server", func() error {
 		<-ctx.Done()
 		return srv.Close()
+	})
+	s.group.Go("close idle projects", func() error {
+		s.projects.tidy(ctx)
+		return nil
 	})
 	if _, err := fmt.Fprintf(s.out, "opencode server listening on http://%s%s%s\n", l.Addr(), server.TokenPath, first.conn.Token); err != nil {
 		cancel()
@@ -108,19 +99,15 @@ func (s *serving) serve(ctx context.Context, portGiven bool) error {
 	}
 	cancel()
 	err = errors.Join(err, s.group.Wait())
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, p := range s.open {
-		err = errors.Join(err, p.conn.Close(ctx), p.conn.Workspace.Close())
+	for _, p := range s.projects.end() {
+		err = errors.Join(err, p.close(ctx))
 	}
 	return err
 }
 
 // neighbour is the program at the other end of a connection if a command of an open project started it, else the zero Peer.
 func (s *serving) neighbour(c net.Conn) (p sandbox.Peer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, open := range s.open {
+	for _, open := range s.projects.opened() {
 		if p = open.conn.Neighbour(c); p.Refused != "" {
 			s.note(fmt.Sprintf("refused process %d (%s): %s", p.PID, text.Clean(p.Command), p.Refused))
 			break
@@ -149,150 +136,32 @@ func (s *serving) listen(given bool) (net.Listener, error) {
 
 // route finds the project of a request.
 func (s *serving) route(w http.ResponseWriter, r *http.Request) {
-	p, err := s.project(v1.Directory(r))
-	switch {
-	case err != nil:
+	own := strings.HasPrefix(r.URL.Path, server.Prefix+"/") || r.URL.Path == server.Prefix
+	p, done, err := s.project(r.Context(), v1.Directory(r))
+	if err != nil && own {
+		server.Refuse(w, err)
+		return
+	}
+	if err != nil {
 		v1.Refuse(w, err)
-	case strings.HasPrefix(r.URL.Path, server.Prefix+"/") || r.URL.Path == server.Prefix:
+		return
+	}
+	defer done()
+	if own {
 		p.own.ServeHTTP(w, r)
-	default:
-		p.opencode.ServeHTTP(w, r)
+		return
 	}
+	p.opencode.ServeHTTP(w, r)
 }
 
-// project is the project at dir, which is opened at its first request; "" is the one of the flags.
-func (s *serving) project(dir string) (*served, error) {
-	dir = cmp.Or(dir, s.flags.dir, ".")
-	if !filepath.IsAbs(dir) {
-		abs, err := filepath.Abs(dir)
-		if err != nil {
-			return nil, &centurion.Error{Op: "open project", Kind: centurion.KindUsage, Err: err}
-		}
-		dir = abs
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	real, err := filepath.EvalSymlinks(dir)
-	if p := s.open[real]; err == nil && p != nil {
-		return p, nil
-	}
-	flags := *s.flags
-	flags.dir, flags.format = dir, "json" // there is no terminal to draw on
-	given := flags
-	run := &runner{s.cli, &flags}
-	conn, err := run.prepare(s.life) // a project outlives the request that opens it
+// project is the project at dir, which is opened at its first request, until done is called; "" is the one of the flags.
+func (s *serving) project(ctx context.Context, dir string) (p *served, done func(), err error) {
+	dir, err = filepath.Abs(cmp.Or(dir, s.flags.dir, "."))
 	if err != nil {
-		return nil, err
+		return nil, nil, &centurion.Error{Op: "open project", Kind: centurion.KindUsage, Err: err}
 	}
-	if err = run.confirmDirectory(s.life, conn.Workspace.Dir(), given.yes); err == nil {
-		err = conn.ConnectOrOwn(s.life, host.FirstTimeout)
+	if real, err := filepath.EvalSymlinks(dir); err == nil { // else opening it says why
+		dir = real
 	}
-	if err != nil {
-		return nil, errors.Join(err, conn.Workspace.Close())
-	}
-	p := &served{frontEnd: &frontEnd{c: s.cli, conn: conn, given: given, settled: flags}}
-	project := p.project()
-	s.group.Go("tell clients", func() error {
-		if err := project.Run(s.life); s.life.Err() == nil && err != nil {
-			s.note("clients of " + conn.Workspace.Dir() + " get no events any more: " + err.Error())
-		}
-		return nil
-	})
-	p.opencode = project.Handler()
-	p.own = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		server.Routes(conn.API(), server.Info{PID: os.Getpid(), Version: Version, Directory: conn.Workspace.Dir()}).ServeHTTP(w, r)
-	})
-	s.open[conn.Workspace.Dir()] = p
-	return p, nil
-}
-
-// project is the project as the dialect of OpenCode needs it.
-func (p *served) project() *v1.Project {
-	home, _ := os.UserHomeDir() // it is only shown
-	return &v1.Project{Directory: p.conn.Workspace.Dir(), Home: home, State: p.conn.State, Config: filepath.Join(home, ".config", "centurion"), Version: Version,
-		API: p.conn.API, Follow: p.follow, Begin: p.beginSession, Catalog: p.catalog, Expand: p.expand, Files: p.conn.Workspace, Note: p.c.note}
-}
-
-// beginSession starts a mission with the first message of a session.
-func (p *served) beginSession(ctx context.Context, b v1.Begin) (server.Mission, error) {
-	opts, err := p.options(ctx, rpc.StartParams{Agent: b.Agent, Model: b.Model, Profile: b.Profile})
-	if err != nil {
-		return server.Mission{}, err
-	}
-	opts.Session, opts.Files, opts.ShowPlan = b.Session, b.Files, b.ShowPlan
-	return p.conn.API().Start(ctx, b.Goal, opts)
-}
-
-// expand makes a message of a command that a client gives.
-func (p *served) expand(ctx context.Context, command, arguments string) (v1.Begin, error) {
-	mission := false
-	for _, one := range slashCommands() {
-		mission = mission || one.name == command && one.do == nil
-		if one.name == command && one.do != nil {
-			return v1.Begin{}, &centurion.Error{Kind: centurion.KindUsage, Msg: "/" + command + " is a command of a terminal", Hint: "run there: centurion " + command}
-		}
-	}
-	f := p.given
-	run := &runner{p.c, &f}
-	got, err := run.readRequest(ctx, "/"+command+" "+arguments)
-	b := v1.Begin{Goal: got.goal, ShowPlan: got.planOnly, Agent: f.agent, Model: f.model}
-	if mission {
-		b.Profile, b.Agent = agents.ProfileMission, ""
-	}
-	return b, err
-}
-
-// catalog is what clients can choose from: the assistant first, since most of what they send is a question.
-func (p *served) catalog(context.Context) (c v1.Catalog, err error) {
-	cfg, first := p.conn.Models.Config, p.conn.Models.First.Model
-	models := map[string]bool{}
-	add := func(m v1.Model) {
-		if !models[m.Ref.String()] {
-			models[m.Ref.String()] = true
-			c.Models = append(c.Models, m)
-		}
-	}
-	listed := cfg.Listed()
-	for _, own := range []bool{true, false} { // the default one first
-		for _, m := range listed {
-			provider, id, _ := strings.Cut(m.Name, "/")
-			ref := centurion.ModelRef{Provider: provider, ID: id}
-			if (ref.String() == first.String()) != own {
-				continue
-			}
-			one := v1.Model{Ref: ref, Name: m.Title, Provider: m.ProviderTitle, Context: m.Limit.Context, Output: m.Limit.Output, Media: m.Media}
-			if m.Price != nil {
-				one.Price = *m.Price
-			}
-			add(one)
-		}
-		if own {
-			add(v1.Model{Ref: centurion.ModelRef{Provider: first.Provider, ID: first.ID}})
-		}
-	}
-	for _, profile := range []string{agents.ProfileAssistant, agents.ProfileMission} {
-		cast, err := cfg.Cast(profile)
-		if err != nil {
-			return c, err
-		}
-		for _, a := range cast.All() {
-			one := v1.Agent{Name: a.Name, Description: a.Description}
-			if a.Name == cast.Owner() || a.Mode == "primary" {
-				one.Profile = profile
-			}
-			c.Agents, c.Tools = append(c.Agents, one), append(c.Tools, a.Tools...)
-		}
-	}
-	slices.Sort(c.Tools)
-	c.Tools = slices.Compact(c.Tools)
-	for _, one := range slashCommands() {
-		if one.do == nil {
-			c.Commands = append(c.Commands, v1.Command{Name: one.name, Description: one.short, Template: "$ARGUMENTS"})
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(cfg.Commands)) {
-		cmd := cfg.Commands[name]
-		c.Commands = append(c.Commands, v1.Command{Name: name, Description: cmd.Description, Agent: cmd.Agent, Template: cmd.Template})
-	}
-	return c, nil
+	return s.projects.use(ctx, dir)
 }

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/guard"
+	"centurion/host"
+	"centurion/server"
+	v1 "centurion/server/opencode/v1"
+	"centurion/server/rpc"
+)
+
+// served is an open project of a server.
+type served struct {
+	*frontEnd
+	opencode, own http.Handler
+	stopTelling   func() // its clients of its events; returns when that has ended
+}
+
+// openProject opens the project in a directory, which outlives the request that opens it.
+func (s *serving) openProject(dir string) (*served, error) {
+	flags := *s.flags
+	flags.dir, flags.format = dir, "json" // there is no terminal to draw on
+	given := flags
+	run := &runner{s.cli, &flags}
+	conn, err := run.prepare(s.life)
+	if err != nil {
+		return nil, err
+	}
+	if err = run.confirmDirectory(s.life, conn.Workspace.Dir(), given.yes); err == nil {
+		err = conn.ConnectOrOwn(s.life, host.FirstTimeout)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Workspace.Close())
+	}
+	p := &served{frontEnd: &frontEnd{c: s.cli, conn: conn, given: given, settled: flags}}
+	project := p.project()
+	var telling guard.Group
+	ctx, cancel := context.WithCancel(s.life)
+	telling.Go("tell clients", func() error {
+		if err := project.Run(ctx); ctx.Err() == nil && err != nil {
+			s.note("clients of " + conn.Workspace.Dir() + " get no events any more: " + err.Error())
+		}
+		return nil
+	})
+	p.stopTelling = func() {
+		cancel()
+		_ = telling.Wait() // it returns nil
+	}
+	p.opencode = project.Handler()
+	p.own = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		server.Routes(conn.API(), server.Info{PID: os.Getpid(), Version: Version, Directory: conn.Workspace.Dir()}).ServeHTTP(w, r)
+	})
+	return p, nil
+}
+
+// closeIdle closes a project that no client uses, unless a mission works or an ask waits there.
+func (s *serving) closeIdle(p *served) bool {
+	ctx, cancel := context.WithTimeout(s.life, host.ReadTimeout)
+	defer cancel()
+	missions, err := p.conn.API().Missions(ctx)
+	if err != nil || slices.ContainsFunc(missions, func(m server.Mission) bool { return m.Status.Alive() || m.Asks > 0 }) || !p.conn.EndIfIdle() {
+		return false
+	}
+	if err := p.close(s.life); err != nil {
+		s.note("closing " + p.conn.Workspace.Dir() + ": " + err.Error())
+	}
+	return true
+}
+
+// close closes a project; clients must have left it.
+func (p *served) close(ctx context.Context) error {
+	p.stopTelling() // or it finds the next host
+	return errors.Join(p.conn.Close(ctx), p.conn.Workspace.Close())
+}
+
+// project is the project as the dialect of OpenCode needs it.
+func (p *served) project() *v1.Project {
+	home, _ := os.UserHomeDir() // it is only shown
+	return &v1.Project{Directory: p.conn.Workspace.Dir(), Home: home, State: p.conn.State, Config: filepath.Join(home, ".config", "centurion"), Version: Version,
+		API: p.conn.API, Follow: p.follow, Begin: p.beginSession, Catalog: p.catalog, Expand: p.expand, Files: p.conn.Workspace, Note: p.c.note}
+}
+
+// beginSession starts a mission with the first message of a session.
+func (p *served) beginSession(ctx context.Context, b v1.Begin) (server.Mission, error) {
+	opts, err := p.options(ctx, rpc.StartParams{Agent: b.Agent, Model: b.Model, Profile: b.Profile})
+	if err != nil {
+		return server.Mission{}, err
+	}
+	opts.Session, opts.Files, opts.ShowPlan = b.Session, b.Files, b.ShowPlan
+	return p.conn.API().Start(ctx, b.Goal, opts)
+}
+
+// expand makes a message of a command that a client gives.
+func (p *served) expand(ctx context.Context, command, arguments string) (v1.Begin, error) {
+	mission := false
+	for _, one := range slashCommands() {
+		mission = mission || one.name == command && one.do == nil
+		if one.name == command && one.do != nil {
+			return v1.Begin{}, &centurion.Error{Kind: centurion.KindUsage, Msg: "/" + command + " is a command of a terminal", Hint: "run there: centurion " + command}
+		}
+	}
+	f := p.given
+	run := &runner{p.c, &f}
+	got, err := run.readRequest(ctx, "/"+command+" "+arguments)
+	b := v1.Begin{Goal: got.goal, ShowPlan: got.planOnly, Agent: f.agent, Model: f.model}
+	if mission {
+		b.Profile, b.Agent = agents.ProfileMission, ""
+	}
+	return b, err
+}
+
+// catalog is what clients can choose from: the assistant first, since most of what they send is a question.
+func (p *served) catalog(context.Context) (c v1.Catalog, err error) {
+	cfg, first := p.conn.Models.Config, p.conn.Models.First.Model
+	models := map[string]bool{}
+	add := func(m v1.Model) {
+		if !models[m.Ref.String()] {
+			models[m.Ref.String()] = true
+			c.Models = append(c.Models, m)
+		}
+	}
+	listed := cfg.Listed()
+	for _, own := range []bool{true, false} { // the default one first
+		for _, m := range listed {
+			provider, id, _ := strings.Cut(m.Name, "/")
+			ref := centurion.ModelRef{Provider: provider, ID: id}
+			if (ref.String() == first.String()) != own {
+				continue
+			}
+			one := v1.Model{Ref: ref, Name: m.Title, Provider: m.ProviderTitle, Context: m.Limit.Context, Output: m.Limit.Output, Media: m.Media}
+			if m.Price != nil {
+				one.Price = *m.Price
+			}
+			add(one)
+		}
+		if own {
+			add(v1.Model{Ref: centurion.ModelRef{Provider: first.Provider, ID: first.ID}})
+		}
+	}
+	for _, profile := range []string{agents.ProfileAssistant, agents.ProfileMission} {
+		cast, err := cfg.Cast(profile)
+		if err != nil {
+			return c, err
+		}
+		for _, a := range cast.All() {
+			one := v1.Agent{Name: a.Name, Description: a.Description}
+			if a.Name == cast.Owner() || a.Mode == "primary" {
+				one.Profile = profile
+			}
+			c.Agents, c.Tools = append(c.Agents, one), append(c.Tools, a.Tools...)
+		}
+	}
+	slices.Sort(c.Tools)
+	c.Tools = slices.Compact(c.Tools)
+	for _, one := range slashCommands() {
+		if one.do == nil {
+			c.Commands = append(c.Commands, v1.Command{Name: one.name, Description: one.short, Template: "$ARGUMENTS"})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Commands)) {
+		cmd := cfg.Commands[name]
+		c.Commands = append(c.Commands, v1.Command{Name: name, Description: cmd.Description, Agent: cmd.Agent, Template: cmd.Template})
+	}
+	return c, nil
+}
