@@ -2,7 +2,6 @@ package v1
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -160,15 +159,6 @@ func (p *Project) change(r *http.Request) (any, error) {
 	}
 	s, err = p.API().Change(r.Context(), s.ID, c)
 	return shownSession(s), err
-}
-
-// states are those of the sessions that are not idle.
-func (p *Project) states(*http.Request) (any, error) {
-	p.view.mu.Lock()
-	defer p.view.mu.Unlock()
-	out := make(map[string]any, len(p.view.status))
-	maps.Copy(out, p.view.status)
-	return out, nil
 }
 
 func (p *Project) children(r *http.Request) (any, error) {

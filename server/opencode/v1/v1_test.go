@@ -34,6 +34,7 @@ type rig struct {
 	*testing.T
 	store   *store.Store
 	hub     *event.Hub
+	project *Project
 	url     string
 	mission centurion.Mission
 	root    centurion.Session
@@ -81,6 +82,7 @@ func newRig(t *testing.T) *rig {
 				Agents:   []Agent{{Name: "assistant", Profile: "assistant"}, {Name: "commander", Profile: "mission"}, {Name: "worker"}},
 				Commands: []Command{{Name: "fix", Template: "Fix $2 like $1: $ARGUMENTS $1"}}, Tools: []string{"bash"}}, nil
 		}}
+	x.project = p
 	x.seed(project)
 	ctx, cancel := context.WithCancel(t.Context())
 	var g guard.Group

@@ -14,11 +14,12 @@ import (
 // view is what the readers of a project's events were told, as far as the next event depends on it.
 type view struct {
 	mu     sync.Mutex             // protects the fields below
-	status map[string]any         // of the sessions that are not idle
+	status map[string]state       // of the sessions that are not idle
 	tasks  map[string]server.Task // by the session, message and call that made them
 	roots  map[string]string      // the root session of a mission
 	todos  map[string][]todoItem  // by mission
 	opened map[string]bool        // sessions told before their mission began
+	works  map[string]bool        // missions that are worked on
 	told   int64                  // the newest fact that was told
 	more   chan struct{}          // closed when another one was; nil without waiters
 
@@ -32,11 +33,6 @@ type unended struct {
 	end   []centurion.Part
 	calls map[string]bool // that have not ended, by part
 }
-
-var (
-	idle = map[string]any{"type": "idle"}
-	busy = map[string]any{"type": "busy"}
-)
 
 // follow turns facts into OpenCode's events. It reads again only what a fact names.
 func (p *Project) follow(ctx context.Context) error {
@@ -98,7 +94,7 @@ func (p *Project) begin(ctx context.Context) error {
 	v := &p.view
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.status, v.tasks, v.roots, v.todos, v.opened, v.parts, v.held = map[string]any{}, map[string]server.Task{}, map[string]string{}, map[string][]todoItem{}, map[string]bool{}, map[string]bool{}, map[string]*unended{}
+	v.status, v.tasks, v.roots, v.todos, v.opened, v.works, v.parts, v.held = map[string]state{}, map[string]server.Task{}, map[string]string{}, map[string][]todoItem{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]*unended{}
 	missions, err := p.API().Missions(ctx)
 	if err != nil {
 		return err
@@ -111,12 +107,25 @@ func (p *Project) begin(ctx context.Context) error {
 		}
 		for _, t := range tasks {
 			v.tasks[t.Parent+"/"+t.Call] = t
-			if m.Status.Alive() && t.Status == centurion.TaskRunning {
-				v.status[t.Session] = busy
+		}
+		if !m.Status.Alive() {
+			continue
+		}
+		v.works[m.ID] = true
+		working := []string{m.Session}
+		for _, t := range tasks {
+			if t.Session != "" && !t.Status.Ended() {
+				working = append(working, t.Session)
 			}
 		}
-		if m.Status.Alive() {
-			v.status[m.Session] = busy
+		for _, id := range working {
+			s, err := p.API().Session(ctx, id)
+			if err != nil {
+				return err
+			}
+			if now := statusAtStart(s); now != idle {
+				v.status[id] = state{m.ID, now}
+			}
 		}
 	}
 	return nil
@@ -129,6 +138,7 @@ func (p *Project) send(kind string, properties any) {
 
 // tell tells one fact.
 func (p *Project) tell(ctx context.Context, e centurion.Event) error {
+	p.endRetry(e)
 	switch e.Type {
 	case centurion.EventDelta:
 		return p.tellDelta(e)
@@ -136,8 +146,11 @@ func (p *Project) tell(ctx context.Context, e centurion.Event) error {
 		return p.tellToast(e)
 	case centurion.EventMissionStarted, centurion.EventMissionResumed:
 		p.view.mu.Lock()
-		p.view.roots[e.Mission] = e.Session
+		p.view.roots[e.Mission], p.view.works[e.Mission] = e.Session, true
 		p.view.mu.Unlock()
+		if e.Type == centurion.EventMissionResumed { // one that begins has a message first
+			p.tellStatus(e.Mission, e.Session, busy)
+		}
 	case centurion.EventSessionOpened, centurion.EventSessionCreated, centurion.EventSessionRenamed, centurion.EventSessionRemoved:
 		return p.tellSession(ctx, e)
 	case centurion.EventMessageCreated, centurion.EventMessageUpdated, centurion.EventCompacted:
@@ -151,9 +164,7 @@ func (p *Project) tell(ctx context.Context, e centurion.Event) error {
 	case centurion.EventTodoUpdated:
 		return p.tellTodo(ctx, e)
 	case centurion.EventProviderRetry:
-		d, err := event.Decode[event.RetryData](e)
-		p.tellStatus(e.Session, map[string]any{"type": "retry", "attempt": d.Attempt, "message": d.Error, "next": e.Time.Millis() + d.WaitMS})
-		return err
+		return p.tellRetry(e)
 	case centurion.EventSessionError:
 		return p.tellError(ctx, e)
 	case centurion.EventSessionIdle, centurion.EventSessionAborted:
@@ -167,9 +178,7 @@ func (p *Project) tell(ctx context.Context, e centurion.Event) error {
 		return p.tellTask(ctx, e)
 	}
 	if e.Type.EndsMission() {
-		root, err := p.root(ctx, e.Mission)
-		p.tellIdle(root)
-		return err
+		p.tellEnd(e.Mission)
 	}
 	return nil
 }
@@ -183,32 +192,6 @@ func (p *Project) root(ctx context.Context, mission string) (string, error) {
 	}
 	m, err := p.API().Mission(ctx, mission)
 	return m.Session, err
-}
-
-// tellStatus tells what a session does, unless that was told.
-func (p *Project) tellStatus(session string, status any) {
-	if session == "" {
-		return
-	}
-	v := &p.view
-	v.mu.Lock()
-	was, known := v.status[session]
-	kind := func(s any) any { return s.(map[string]any)["type"] }
-	same := known && kind(was) == kind(status) && kind(status) != "retry" || !known && kind(status) == "idle"
-	if v.status[session] = status; kind(status) == "idle" {
-		delete(v.status, session)
-	}
-	v.mu.Unlock()
-	if !same {
-		p.send("session.status", statusEvent{session, status})
-	}
-}
-
-func (p *Project) tellIdle(session string) {
-	p.tellStatus(session, idle)
-	if session != "" {
-		p.send("session.idle", idleEvent{session})
-	}
 }
 
 func (p *Project) tellSession(ctx context.Context, e centurion.Event) error {
@@ -245,7 +228,7 @@ func (p *Project) tellMessage(ctx context.Context, e centurion.Event) error {
 	case e.Type == centurion.EventCompacted:
 		p.send("session.compacted", idleEvent{e.Session})
 	case e.Type == centurion.EventMessageCreated:
-		p.tellStatus(e.Session, busy)
+		p.tellWork(e)
 	default: // an answer is whole: its session has new sums
 		s, err := p.API().Session(ctx, e.Session)
 		if err != nil {
@@ -417,23 +400,13 @@ func (p *Project) tellError(ctx context.Context, e centurion.Event) error {
 	return p.tellParts(ctx, e.Session, n.Message)
 }
 
-// tellRest tells that a session's turn is over. The root of a mission that works on is busy until the mission stops.
-func (p *Project) tellRest(ctx context.Context, e centurion.Event) error {
-	root, err := p.root(ctx, e.Mission)
-	if err != nil {
-		return err
-	}
-	if e.Session == root && e.Type == centurion.EventSessionIdle {
-		return nil
-	}
-	p.tellIdle(e.Session)
-	return nil
-}
-
 // tellTask tells the call that made a task, whose session can be visited from there, and that the task's session rests once it has ended.
 func (p *Project) tellTask(ctx context.Context, e centurion.Event) error {
 	if e.Task == "" {
 		return nil
+	}
+	if d, err := event.Decode[event.RetryData](e); err == nil && d.WaitMS > 0 { // a turn of its session is repeated
+		return p.tellRetry(e)
 	}
 	t, err := p.API().Task(ctx, e.Task)
 	if err != nil {
@@ -445,8 +418,11 @@ func (p *Project) tellTask(ctx context.Context, e centurion.Event) error {
 	was, known := v.tasks[key]
 	v.tasks[key] = t
 	v.mu.Unlock()
+	if was.ID == t.ID && was.Session != t.Session { // another attempt
+		p.tellIdle(e.Mission, was.Session)
+	}
 	if t.Status.Ended() {
-		p.tellIdle(t.Session)
+		p.tellIdle(e.Mission, t.Session)
 	}
 	message, call, ok := strings.Cut(t.Call, "/")
 	if !ok || known && was.Session == t.Session && was.Status.Ended() == t.Status.Ended() {
