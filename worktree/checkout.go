@@ -32,6 +32,7 @@ type Checkout struct {
 	stale   bool       // HEAD, branch and index of its own git are not yet those of the record
 	indexed string     // the commit or tree whose index it gets then; "" for that of the last commit's files
 	scanned scanned
+	saved   string // the tree that Save stored last
 }
 
 // Where is the location of the checkout; Dir is the project's directory in it.
@@ -311,7 +312,7 @@ func (c *Checkout) point(ctx context.Context, commit string) error {
 			return err
 		}
 	}
-	c.rec.Start, c.rec.Last = commit, commit
+	c.rec.Start, c.rec.Last, c.saved = commit, commit, ""
 	return c.save()
 }
 

@@ -61,6 +61,10 @@ func (c *Checkout) commit(ctx context.Context, message string, anyway bool) (Com
 	if err := c.repo.db.MoveRef(ctx, "refs/heads/"+c.rec.Branch, c.rec.Last, ""); err != nil {
 		return Commit{}, err
 	}
+	if err := c.repo.dropSaved(ctx, c.rec.Branch); err != nil {
+		return Commit{}, err
+	}
+	c.saved = tree
 	if err := c.stand(ctx); err != nil {
 		return Commit{}, err
 	}

@@ -322,8 +322,9 @@ func (o *objects) commitOf(ctx context.Context, name string) (string, error) {
 func (cs *checkouts) Reopen(ctx context.Context, at centurion.Checkout) (*Checkout, error) {
 	gone := &centurion.Error{Op: "reopen a checkout", Kind: centurion.KindNotFound, Msg: "there is no checkout at " + at.Dir}
 	if at.Branch != "" {
-		gone.Hint = "what was committed in it is on the branch " + at.Branch
+		gone.Hint = "what was committed or saved in it is on the branch " + at.Branch
 	}
+	lost := func() error { return cmp.Or(cs.recover(ctx, at.Branch), error(gone)) }
 	ours := func(rec record, ok bool) bool {
 		return ok && rec.Made && !rec.Free && rec.Branch == at.Branch
 	}
@@ -332,21 +333,21 @@ func (cs *checkouts) Reopen(ctx context.Context, at centurion.Checkout) (*Checko
 		if rec, ok := cs.readRecord(name); c.project() != filepath.Clean(at.Dir) {
 			continue
 		} else if !ours(rec, ok) {
-			return nil, gone
+			return nil, lost()
 		}
 		c, err := cs.returnTo(ctx, name, ours)
 		switch {
 		case centurion.KindOf(err) == centurion.KindNotFound:
 			gone.Err = err
-			return nil, gone
+			return nil, lost()
 		case err != nil:
 			return nil, err
 		case c != nil:
 			return c, nil
 		case !ours(cs.readRecord(name)):
-			return nil, gone
+			return nil, lost()
 		}
 		return nil, &centurion.Error{Op: "reopen a checkout", Kind: centurion.KindConflict, Msg: at.Dir + " is already in use"}
 	}
-	return nil, gone
+	return nil, lost()
 }

@@ -26,6 +26,9 @@ func (c *Checkout) Release(ctx context.Context, into string) (kept string, err e
 	}
 	branch := c.rec.Branch
 	if err := c.present(); err != nil {
+		if err := c.repo.recover(ctx, branch); err != nil {
+			return "", err
+		}
 		kept, drop := c.repo.drop(ctx, branch, "", into)
 		if drop == nil {
 			drop = c.forget(ctx)

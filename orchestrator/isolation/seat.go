@@ -72,7 +72,7 @@ func (m *Checkouts) Seat(ctx context.Context, session, id string) (Seat, error) 
 		return s, err
 	}
 	s.Where, s.ownPlace = m.PlaceOf(session, task.ID), own
-	return s, s.Where.reopen(ctx)
+	return s, s.Where.restore(ctx)
 }
 
 // Checkout returns the conversation's own checkout. It is nil before the first write, for a sub-agent (it uses its parent's), and

@@ -70,6 +70,7 @@ type Workplace struct {
 	laid     []string        // files of earlier unmerged work, laid into the new checkout
 	marked   []string        // those in conflict with later merges
 	asked    map[string]bool // written files already checked against git's ignore rules
+	lost     bool            // the checkout was deleted by somebody, and there is no other yet
 	crossed  int             // commands that could not rename because the checkout is made of layers
 }
 
@@ -114,7 +115,8 @@ func (w *Workplace) reopen(ctx context.Context) error {
 	}
 	checkout, err := w.m.project.reopen(ctx, w.m.Ground.Repo, *at)
 	if centurion.KindOf(err) == centurion.KindNotFound {
-		return w.leftAs(ctx, at.Branch) // it was deleted by hand; its commits are on its branch
+		w.lost = true
+		return w.leftAs(ctx, at.Branch) // it was deleted by hand; its work is on its branch
 	}
 	if err != nil {
 		return err
@@ -306,18 +308,6 @@ func (w *Workplace) carry(ctx context.Context, checkout *worktree.Checkout, kept
 		w.marked = append(w.marked, x.Path)
 	}
 	return checkout.Lay(ctx, r.Tree, tip) // conflicts get markers, visible to readers of the file
-}
-
-// Uncommitted lists the files changed since the last commit, relative to the repository's top.
-func (w *Workplace) Uncommitted(ctx context.Context) ([]string, error) {
-	if err := w.lock(ctx); err != nil {
-		return nil, err
-	}
-	defer w.unlock()
-	if w.checkout == nil {
-		return nil, nil
-	}
-	return w.checkout.Uncommitted(ctx)
 }
 
 // close releases the checkout, if there is one, and returns its branch. The caller records that it is gone.

@@ -1,6 +1,7 @@
 package opener
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync"
@@ -85,7 +86,7 @@ func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, 
 	ctx = context.WithoutCancel(ctx)
 	if files := f.writes(call, e, input); files != nil && err == nil {
 		if res, err = isolation.WithIgnored(ctx, c.Where, res); err == nil {
-			err = f.Claims.Claim(ctx, &c.Seat, files)
+			err = cmp.Or(f.Claims.Claim(ctx, &c.Seat, files), c.Where.Keep(ctx))
 		}
 	} else if files == nil {
 		over := c.Pulse.Queue()
