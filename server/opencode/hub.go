@@ -3,8 +3,10 @@
 package opencode
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 )
 
@@ -22,12 +24,14 @@ var ErrBehind = errors.New("the reader is too slow: events that it has not read 
 type Hub struct {
 	mu      sync.Mutex // protects the fields below
 	events  []entry    // the kept ones, oldest first
-	first   int64      // the number of the oldest kept one
+	end     int64      // the number of the next one
+	lost    int64      // the facts with numbers below it are gone
 	bytes   int
 	changed chan struct{} // closed at the next event; nil without waiters
 }
 
 type entry struct {
+	n     int64
 	text  []byte
 	delta bool // it can be lost: a later event has all of it
 }
@@ -36,18 +40,31 @@ type entry struct {
 func (h *Hub) Send(text []byte, delta bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.events = append(h.events, entry{text, delta})
-	h.bytes += len(text)
-	if h.bytes > keptBytes {
-		drop := 0
-		for ; h.bytes > keptBytes*3/4; drop++ { // more than needed, so that what is left is seldom copied
-			h.bytes -= len(h.events[drop].text)
-		}
-		h.events, h.first = append([]entry(nil), h.events[drop:]...), h.first+int64(drop)
+	h.events = append(h.events, entry{h.end, text, delta})
+	h.end++
+	if h.bytes += len(text); h.bytes > keptBytes {
+		h.drop()
 	}
 	if h.changed != nil {
 		close(h.changed)
 		h.changed = nil
+	}
+}
+
+// drop forgets the oldest deltas, and then the oldest facts: more than needed, so that it is seldom done.
+func (h *Hub) drop() {
+	for _, deltas := range []bool{true, false} {
+		kept := make([]entry, 0, len(h.events))
+		for _, e := range h.events {
+			if h.bytes <= keptBytes*3/4 || e.delta != deltas {
+				kept = append(kept, e)
+				continue
+			}
+			if h.bytes -= len(e.text); !e.delta {
+				h.lost = e.n + 1
+			}
+		}
+		h.events = kept
 	}
 }
 
@@ -61,7 +78,7 @@ type Reader struct {
 func (h *Hub) Reader() *Reader {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return &Reader{h, h.first + int64(len(h.events))}
+	return &Reader{h, h.end}
 }
 
 // Next waits for the next event. The error is [ErrBehind], or the cause of the end of ctx.
@@ -79,17 +96,24 @@ func (r *Reader) Next(ctx context.Context) ([]byte, error) {
 	}
 }
 
+// Waits reports whether the reader has to wait for its next event.
+func (r *Reader) Waits() bool {
+	r.h.mu.Lock()
+	defer r.h.mu.Unlock()
+	return r.at >= r.h.end
+}
+
 // take returns the next event, or what tells that there is one.
 func (r *Reader) take() (text []byte, changed <-chan struct{}, err error) {
 	h := r.h
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if r.at < h.first {
+	if r.at < h.lost {
 		return nil, nil, ErrBehind
 	}
-	for end := h.first + int64(len(h.events)); r.at < end; {
-		e := h.events[r.at-h.first]
-		if r.at++; !e.delta || end-r.at < lag {
+	i, _ := slices.BinarySearchFunc(h.events, r.at, func(e entry, n int64) int { return cmp.Compare(e.n, n) })
+	for _, e := range h.events[i:] {
+		if r.at = e.n + 1; !e.delta || h.end-r.at < lag {
 			return e.text, nil, nil
 		}
 	}

@@ -48,6 +48,15 @@ func TestHub(t *testing.T) {
 		if _, err := r.Next(limited); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("without events: %v", err)
 		}
+		h.Send([]byte("fact"), false)
+		for range 5 * lag {
+			h.Send(bytes.Repeat([]byte("x"), 4*keptBytes/lag/5), true)
+		}
+		if h.Send([]byte("end"), false); next() != "fact" {
+			t.Error("deltas have driven out a fact")
+		}
+		for next() != "end" {
+		}
 		for range 3 {
 			h.Send(bytes.Repeat([]byte("x"), keptBytes/2), false)
 		}

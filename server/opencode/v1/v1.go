@@ -102,7 +102,10 @@ func (p *Project) stream(w http.ResponseWriter, r *http.Request, wrap func([]byt
 	flush := http.NewResponseController(w)
 	send := func(b []byte) bool {
 		_, err := fmt.Fprintf(w, "data: %s\n\n", b)
-		return errors.Join(err, flush.Flush()) == nil
+		if err == nil && reader.Waits() { // else more is written first: a packet for each event is slow
+			err = flush.Flush()
+		}
+		return err == nil
 	}
 	if !send(wrap(eventText("server.connected", struct{}{}))) {
 		return
