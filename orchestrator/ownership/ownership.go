@@ -67,8 +67,11 @@ func (m *Files) Claim(ctx context.Context, c *isolation.Seat, files []string) er
 
 // ClaimWritten claims what a command has written in its own checkout.
 func (m *Files) ClaimWritten(ctx context.Context, c *isolation.Seat) error {
+	if c.HoldsFor == "" { // the mission's own agent holds nothing
+		return c.Where.Keep(ctx)
+	}
 	changed, err := c.Where.Save(ctx)
-	if err != nil || len(changed) == 0 || c.HoldsFor == "" { // the mission's own agent holds nothing
+	if err != nil || len(changed) == 0 {
 		return err
 	}
 	return m.Claim(ctx, c, m.iso.InProject(changed))
