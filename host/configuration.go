@@ -74,6 +74,9 @@ func (h *Host) configuration(ctx context.Context, cfg *config.Config, hub *event
 		return oc, err
 	}
 	h.runner.Redact = h.models.keys
+	if how.Shared != nil {
+		oc.Process, h.runner.Turns = how.Shared.slots, &how.Shared.turns
+	}
 	confinement := h.runner.Confinement()
 	oc.Confinement = &confinement
 	oc.Confined = h.runner.Confine != nil && h.runner.Confine.Way == confine.Full

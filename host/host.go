@@ -24,6 +24,8 @@ import (
 	"centurion/event"
 	"centurion/guard"
 	"centurion/orchestrator"
+	"centurion/orchestrator/slots"
+	"centurion/provider"
 	"centurion/redact"
 	"centurion/sandbox"
 	"centurion/server"
@@ -54,9 +56,20 @@ type Options struct {
 	Note     func(string)    // prints what is not in the journal; nil if the live view shows it
 	Force    context.Context // kills agents' commands when it ends; nil for never
 	Version  string          // of this program
+	Shared   *Shared         // with the other hosts of this process; nil if there are none
 	// Watch gets the events of each mission run, unless desktop notices are turned off. It may be nil.
 	Watch func(ctx context.Context, events iter.Seq2[centurion.Event, error])
 }
+
+// Shared is what several hosts in one process share, so that its limits count once: sessions, commands, and waits for a provider that has
+// too many requests.
+type Shared struct {
+	gates provider.Gates
+	slots *slots.Process
+	turns sandbox.Turns
+}
+
+func NewShared() *Shared { return &Shared{slots: slots.NewProcess()} }
 
 // Own takes the project's lock and opens everything a host needs. Only one process hosts a project: an error of centurion.KindConflict
 // names the other one. Commands left running by a dead host are killed. From then on the commands of agents cannot read this process.
@@ -79,6 +92,9 @@ func Own(ctx context.Context, p Place, ws *workspace.Workspace, models *Models, 
 		return nil, errors.Join(err, unlock())
 	}
 	models.keys.Add(redact.Key{Name: "centurion token", Value: p.Token})
+	if how.Shared != nil {
+		models.gates = &how.Shared.gates
+	}
 	h.store.Redact(models.keys)
 	if err := h.store.Own(ctx); err != nil {
 		return nil, errors.Join(err, h.Close())

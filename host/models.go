@@ -37,7 +37,7 @@ func concurrency(cfg *config.Config, cast, assistant *agents.Cast) (slots.Caps, 
 type Models struct {
 	Config *config.Config
 	First  config.Resolved
-	gates  provider.Gates
+	gates  *provider.Gates
 
 	mu    sync.Mutex // protects known
 	known map[string]orchestrator.Model
@@ -48,7 +48,7 @@ type Models struct {
 func NewModels(cfg *config.Config, first config.Resolved) *Models {
 	keys := redact.New(redact.Environment(os.Environ())...)
 	keys.Add(cfg.Keys()...)
-	return &Models{Config: cfg, First: first, known: map[string]orchestrator.Model{}, keys: keys}
+	return &Models{Config: cfg, First: first, gates: &provider.Gates{}, known: map[string]orchestrator.Model{}, keys: keys}
 }
 
 // Get returns the model with that name, or the mission's own for "".
@@ -74,7 +74,7 @@ func (s *Models) Get(ref string) (orchestrator.Model, error) {
 	client := provider.New(provider.Endpoint{
 		Model: r.Model, Limits: provider.Limits(r.Limit), BaseURL: r.BaseURL, APIKey: r.APIKey.Reveal(), KeySource: r.KeySource, Headers: r.Headers, EchoReasoning: r.Echo,
 		NoSessionHeaders: own.SessionHeaders != nil && !*own.SessionHeaders, IdleTimeout: own.IdleTimeout, MaxRetries: own.MaxRetries,
-		Gates: &s.gates, Wire: r.Wire()})
+		Gates: s.gates, Wire: r.Wire()})
 	m := orchestrator.Model{Ref: r.Model, Price: r.Price, Context: client.Model().Context, Media: r.Media, Client: withholding{client, s.keys}, Closed: client.Closed}
 	s.known[ref] = m
 	return m, nil

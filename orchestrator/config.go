@@ -73,7 +73,8 @@ type Config struct {
 	// Fallback lists the models, as "provider/model", with which a session of an agent continues when its own model fails,
 	// the preferred one first; nil means none.
 	Fallback    func(agent, model string) []string
-	Concurrency slots.Caps // limits in addition to the two below
+	Concurrency slots.Caps     // limits in addition to the two below
+	Process     *slots.Process // the process that has this host beside others; nil if it has only this one
 
 	// Instructions finds skills and the instructions of project and person for agents; nil finds nothing.
 	Instructions *instructions.Finder

@@ -63,7 +63,7 @@ type Host struct {
 // New returns a host that runs nothing yet.
 func New(cfg Config) *Host {
 	cfg.complete()
-	h := &Host{cfg: cfg, slots: slots.New(cfg.Workers, cfg.Concurrency),
+	h := &Host{cfg: cfg, slots: slots.New(cfg.Workers, cfg.Concurrency).Within(cfg.Process),
 		Project:  isolation.NewProject(cfg.Store, cfg.Workspace, cfg.Worktrees, cfg.Shadow),
 		missions: map[string]*mission{}}
 	h.Keeper = retention.New(retention.Config{Store: cfg.Store, Workspace: cfg.Workspace, Project: h.Project, Retention: cfg.Retention,

@@ -58,7 +58,7 @@ type Endpoint struct {
 	// means 120 s.
 	IdleTimeout time.Duration
 	MaxRetries  int    // of an answer 429 or 529; 0 means 8, a negative number none
-	Gates       *Gates // shared by all endpoints of a host; nil means its own
+	Gates       *Gates // shared by all endpoints of a process; nil means its own
 }
 
 // Client accesses one endpoint. It is safe for concurrent use by many sessions.
@@ -84,7 +84,8 @@ func New(e Endpoint) *Client {
 		e.HTTP = e.Gates.client()
 	}
 	e.Wire = cmp.Or(e.Wire, Wire(chat{echo: e.EchoReasoning}))
-	c := &Client{end: e, base: strings.TrimRight(e.BaseURL, "/"), gate: e.Gates.Of(e.Model)}
+	base := strings.TrimRight(e.BaseURL, "/")
+	c := &Client{end: e, base: base, gate: e.Gates.Of(base, e.Model)}
 	if e.BaseURL == "" {
 		c.err = &centurion.Error{Op: "call " + e.Model.String(), Kind: centurion.KindConfig, Msg: "the provider has no base URL",
 			Hint: "set provider." + e.Model.Provider + ".options.baseURL in opencode.json"}

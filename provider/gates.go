@@ -22,25 +22,31 @@ const (
 	freeRate = 50
 )
 
-// Gates delay all sessions of a model together while its provider says "too many requests". There is one gate for each provider and
-// model. The zero Gates is ready to use, and is shared by every [Endpoint] of a host.
+// Gates delay all sessions of a model together while its provider says "too many requests". There is one gate for each address,
+// provider and model. The zero Gates is ready to use, and is shared by every [Endpoint] of a process.
 type Gates struct {
 	mu    sync.Mutex
-	gates map[centurion.ModelRef]*Gate
+	gates map[gateKey]*Gate
 	http  *http.Client
 }
 
-// Of returns the gate of a model, always the same one.
-func (g *Gates) Of(m centurion.ModelRef) *Gate {
+type gateKey struct {
+	address string // projects may mean different servers by one name
+	model   centurion.ModelRef
+}
+
+// Of returns the gate of a model at an address, always the same one.
+func (g *Gates) Of(address string, m centurion.ModelRef) *Gate {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	gate := g.gates[m]
+	key := gateKey{address, m}
+	gate := g.gates[key]
 	if gate == nil {
 		if g.gates == nil {
-			g.gates = map[centurion.ModelRef]*Gate{}
+			g.gates = map[gateKey]*Gate{}
 		}
 		gate = &Gate{}
-		g.gates[m] = gate
+		g.gates[key] = gate
 	}
 	return gate
 }

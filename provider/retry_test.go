@@ -343,9 +343,10 @@ func TestGateHoldsNobodyForLong(t *testing.T) {
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var gates Gates
-		a, b := gates.Of(centurion.ModelRef{Provider: "p", ID: "a"}), gates.Of(centurion.ModelRef{Provider: "p", ID: "b"})
-		if a == b || a != gates.Of(centurion.ModelRef{Provider: "p", ID: "a"}) {
-			t.Error("want one gate for each model")
+		of := func(address, id string) *Gate { return gates.Of(address, centurion.ModelRef{Provider: "p", ID: id}) }
+		a, b := of("u", "a"), of("u", "b")
+		if a == b || a != of("u", "a") || a == of("other", "a") {
+			t.Error("want one gate for each model at an address")
 		}
 		start := time.Now()
 		pass := func(g *Gate) time.Duration {

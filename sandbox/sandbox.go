@@ -49,6 +49,7 @@ type Runner struct {
 	Redact         Redactor      // replaces keys in the output, before any of it is left out; nil replaces nothing
 	Slots          int           // parallel commands of the whole host, without background ones and checks; 0 means max(2, CPUs)
 	Checks         int           // parallel checks of the whole host: agents' commands neither delay them nor wait for them; 0 means max(2, CPUs)
+	Turns          *Turns        // of all runners of the process, whose commands then wait for each other; nil if this is the only one
 
 	// Mark is the value of CENTURION_HOST in the environment of commands and their descendants, by which [Sweep] finds them if this
 	// process was killed. No white space; if empty, the variable is not set and they are not found.
@@ -58,9 +59,8 @@ type Runner struct {
 	Confine *Confinement
 
 	once   sync.Once
-	slots  *semaphore.Weighted
+	own    Turns
 	layers layered
-	checks *semaphore.Weighted
 
 	mu      sync.Mutex         // protects the fields below
 	killed  bool               // no command starts any more: see [Runner.Kill]
@@ -79,6 +79,45 @@ type Redactor interface {
 // size is how many commands run at once where a person has configured n; 0 is nothing configured.
 func size(n int) int { return cmp.Or(n, max(2, runtime.NumCPU())) }
 
+// Turns limit how many commands and how many checks run at once: as many as the runner with the most may run. The zero Turns is ready to
+// use.
+type Turns struct {
+	mu               sync.Mutex // held while they are widened
+	commands, checks turns
+}
+
+type turns struct {
+	*semaphore.Weighted
+	size int64
+}
+
+// maxTurns is above any limit. What a limit leaves of it is taken from the start and never released.
+const maxTurns = 1 << 30
+
+// widen lets as many run as the runner may.
+func (t *Turns) widen(r *Runner) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for q, n := range map[*turns]int64{&t.commands: int64(size(r.Slots)), &t.checks: int64(size(r.Checks))} {
+		if q.Weighted == nil {
+			q.Weighted = semaphore.NewWeighted(maxTurns)
+			q.TryAcquire(maxTurns)
+		}
+		if n > q.size {
+			q.Release(n - q.size)
+			q.size = n
+		}
+	}
+}
+
+// of are the turns that a command waits for.
+func (t *Turns) of(c centurion.Command) *semaphore.Weighted {
+	if c.Check {
+		return t.checks.Weighted
+	}
+	return t.commands.Weighted
+}
+
 // Run runs one command and returns when every process of its group has ended. It first waits for a free slot; that wait does not count
 // towards the timeout or Duration. The command's standard input is empty. Errors are those of [centurion.Runner].
 func (r *Runner) Run(ctx context.Context, c centurion.Command) (centurion.CommandResult, error) {
@@ -88,16 +127,20 @@ func (r *Runner) Run(ctx context.Context, c centurion.Command) (centurion.Comman
 		return none, err
 	}
 	r.once.Do(func() {
-		r.slots, r.checks = semaphore.NewWeighted(int64(size(r.Slots))), semaphore.NewWeighted(int64(size(r.Checks)))
+		r.own.widen(r)
+		if r.Turns != nil {
+			r.Turns.widen(r)
+		}
 	})
-	slots := r.slots
-	if c.Check {
-		slots = r.checks
+	for _, t := range []*Turns{&r.own, r.Turns} {
+		if t == nil {
+			continue
+		}
+		if ctx.Err() != nil || t.of(c).Acquire(ctx, 1) != nil {
+			return none, causeOf(ctx, runOp)
+		}
+		defer t.of(c).Release(1)
 	}
-	if ctx.Err() != nil || slots.Acquire(ctx, 1) != nil {
-		return none, causeOf(ctx, runOp)
-	}
-	defer slots.Release(1)
 	out := newOutput(cmp.Or(c.Keep, r.Keep, DefaultKeep))
 	res, err := r.run(ctx, shell, c, out, nil)
 	res.Output, _ = out.result()

@@ -325,12 +325,20 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestSlots(t *testing.T) {
-	r := &Runner{Slots: 2}
+	var shared Turns
+	alone := &Runner{Slots: 2}
+	oneOf, otherOf := &Runner{Slots: 2, Turns: &shared}, &Runner{Slots: 1, Turns: &shared}
+	t.Run("alone", func(t *testing.T) { atMostTwo(t, alone, alone) })
+	t.Run("of two runners", func(t *testing.T) { atMostTwo(t, oneOf, otherOf) })
+}
+
+// atMostTwo runs commands of two runners, of which two may run at once.
+func atMostTwo(t *testing.T, runners ...*Runner) {
 	dir := t.TempDir()
 	var group guard.Group
-	for range 6 { // a third at the same time would find two directories
+	for i := range 6 { // a third at the same time would find two directories
 		group.Go("run", func() error {
-			res, err := r.Run(t.Context(), centurion.Command{Dir: dir,
+			res, err := runners[i%2].Run(t.Context(), centurion.Command{Dir: dir,
 				Script: `mkdir d$$; n=$(ls -d d* | wc -l); sleep 0.05; rmdir d$$; test $n -le 2`})
 			if err == nil && res.ExitCode != 0 {
 				err = errors.New("more than two ran at once")

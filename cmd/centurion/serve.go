@@ -16,6 +16,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/host"
 	"centurion/sandbox"
 	"centurion/server"
 	v1 "centurion/server/opencode/v1"
@@ -27,7 +28,7 @@ const defaultPort = 4096
 
 func serveCommand(c *cli) *cobra.Command {
 	f := &runFlags{}
-	o := &serving{cli: c, flags: f}
+	o := &serving{cli: c, flags: f, shared: host.NewShared()}
 	var level string
 	cmd := &cobra.Command{
 		Use:   "serve [flags]",
@@ -62,6 +63,7 @@ type serving struct {
 	life     context.Context // ends with the server
 	group    guard.Group
 	projects pool[*served] // by directory
+	shared   *host.Shared  // by their hosts
 }
 
 func (s *serving) serve(ctx context.Context, portGiven bool) error {

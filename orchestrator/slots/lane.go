@@ -47,6 +47,12 @@ func (l *lane) resize(n int) {
 	}
 }
 
+func (l *lane) width() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.size
+}
+
 // acquire waits for a slot. A session admitted although the lane has shrunk meanwhile pays its slot to the lane and waits again.
 func (l *lane) acquire(ctx context.Context) error {
 	for {

@@ -114,7 +114,7 @@ func TestLanesUnderEverything(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			shared := New(6, Caps{Providers: map[string]int{"p": 3, "q": 2}, Models: map[string]int{"p/m": 2}})
 			s := shared.Pool(4, 3)
-			lanes := map[*lane]string{shared.host: "host", s.all: "all", s.agent("worker"): "worker", s.agent("planner"): "planner",
+			lanes := map[*lane]string{shared.host.lane: "host", s.all: "all", s.agent("worker"): "worker", s.agent("planner"): "planner",
 				shared.providers["p"]: "p", shared.providers["q"]: "q", shared.models["p/m"]: "p/m"}
 			var mu sync.Mutex
 			in := map[*lane]int{}

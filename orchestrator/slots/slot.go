@@ -23,7 +23,7 @@ type Slot struct {
 // lanes are the lanes of a session with this model, in order of acquisition.
 func (x *Slot) lanes(model centurion.ModelRef) []*lane {
 	s := x.of.shared
-	return append(append([]*lane{x.agent}, s.lanes(model)...), x.of.all, s.host)
+	return slices.Concat([]*lane{x.agent}, s.lanes(model), []*lane{x.of.all}, s.all())
 }
 
 // Model returns the model whose lanes the slot uses.

@@ -1,9 +1,10 @@
 // Package slots limits how many sessions talk to their models at the same time, and decides which goes first.
 //
-// A session needs one slot of each lane it belongs to: its agent's, model's, provider's, mission's and the host's. The lanes of the
-// host, the providers and the models are [Shared] by all missions of a host; the others belong to one mission's [Pool]. Launches wait
+// A session needs one slot of each lane it belongs to: its agent's, model's, provider's, mission's and the host's, and that of the
+// [Process] if it has several hosts. The lanes of the host, the providers and the models are [Shared] by all missions of a host; the
+// others belong to one mission's [Pool]. Launches wait
 // in order of arrival; a session that released its [Slot] while waiting goes before new launches. Lanes are always acquired in the same
-// order, the agent's first and the host's last, so launches cannot deadlock. Every lane can be resized while it is in use.
+// order, the agent's first and the host's or the process's last, so launches cannot deadlock. Every lane can be resized while it is in use.
 //
 // The package only counts. It has no clock, knows no missions or tasks, and does not decide whether a session should run.
 package slots
@@ -27,18 +28,15 @@ type Caps struct {
 
 // Shared has the lanes that all missions of a host share.
 type Shared struct {
-	host              *lane
+	host              *wide
+	process           *wide            // of all hosts; nil if there is only this one
 	providers, models map[string]*lane // those with a cap
 	agents            map[string]int   // caps, by name
-
-	mu      sync.Mutex // protects what follows
-	size    int        // sessions at once, for missions that want no more
-	entered map[*Pool]bool
 }
 
-// New lets n sessions of a host run at once.
+// New lets n sessions of a host run at once, or more if one of its missions may have more.
 func New(n int, c Caps) *Shared {
-	s := &Shared{host: newLane(n), size: n, entered: map[*Pool]bool{}, providers: map[string]*lane{}, models: map[string]*lane{}, agents: c.Agents}
+	s := &Shared{host: newWide(n), providers: map[string]*lane{}, models: map[string]*lane{}, agents: c.Agents}
 	for id, n := range c.Providers {
 		s.providers[id] = newLane(n)
 	}
@@ -48,22 +46,62 @@ func New(n int, c Caps) *Shared {
 	return s
 }
 
+// Process limits the sessions of several hosts together: as many run at once as the mission with the most may have.
+type Process struct{ all *wide }
+
+// NewProcess returns a Process without hosts.
+func NewProcess() *Process { return &Process{newWide(0)} }
+
+// Within makes the host one of a process, before it is used; nil leaves it alone.
+func (s *Shared) Within(p *Process) *Shared {
+	if p != nil {
+		s.process = p.all
+	}
+	return s
+}
+
 // Enter lets as many sessions of the host run at once as the pool has, until it leaves.
-func (s *Shared) Enter(p *Pool) { s.fit(func() { s.entered[p] = true }) }
+func (s *Shared) Enter(p *Pool) { s.fit(func(w *wide) { w.entered[p] = true }) }
 
 // Leave takes back what Enter has widened.
-func (s *Shared) Leave(p *Pool) { s.fit(func() { delete(s.entered, p) }) }
+func (s *Shared) Leave(p *Pool) { s.fit(func(w *wide) { delete(w.entered, p) }) }
 
-// fit makes the host as wide as its widest pool after a change.
-func (s *Shared) fit(change func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	change()
-	n := s.size
-	for p := range s.entered {
-		n = max(n, p.all.size) // which nothing else changes
+// fit fits the lanes that are as wide as their widest pool, after a change of each.
+func (s *Shared) fit(change func(*wide)) {
+	s.host.fit(change)
+	if s.process != nil {
+		s.process.fit(change)
 	}
-	s.host.resize(n)
+}
+
+// wide is a lane as wide as the widest pool in it.
+type wide struct {
+	*lane
+
+	mu      sync.Mutex // protects the fields below
+	least   int        // its width for pools that want no more
+	entered map[*Pool]bool
+}
+
+func newWide(n int) *wide { return &wide{lane: newLane(n), least: n, entered: map[*Pool]bool{}} }
+
+func (w *wide) fit(change func(*wide)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change(w)
+	n := w.least
+	for p := range w.entered {
+		n = max(n, p.all.width())
+	}
+	w.resize(n)
+}
+
+// all are the lanes of everybody, in order of acquisition.
+func (s *Shared) all() []*lane {
+	if s.process == nil {
+		return []*lane{s.host.lane}
+	}
+	return []*lane{s.host.lane, s.process.lane}
 }
 
 // lanes are the capped lanes of a model: its own, then its provider's.
@@ -101,7 +139,8 @@ func (s *Pool) agent(name string) *lane {
 // Resize changes how many sessions of the mission run at once, in all and for each agent without a cap. Raising it wakes waiters.
 // Lowering it ends nothing: running sessions continue, and none is admitted until fewer are left.
 func (s *Pool) Resize(all, perAgent int) {
-	s.shared.fit(func() { s.all.resize(all) })
+	s.all.resize(all)
+	s.shared.fit(func(*wide) {})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.perAgent = perAgent
@@ -112,10 +151,10 @@ func (s *Pool) Resize(all, perAgent int) {
 	}
 }
 
-// Full reports whether a session of an agent would have to wait now: the host, the mission or the agent is at its limit, or others
-// wait. It ignores caps of models and providers.
+// Full reports whether a session of an agent would have to wait now: the process, the host, the mission or the agent is at its limit, or
+// others wait. It ignores caps of models and providers.
 func (s *Pool) Full(agent string) bool {
-	return s.agent(agent).full() || s.all.full() || s.shared.host.full()
+	return slices.ContainsFunc(append(s.shared.all(), s.agent(agent), s.all), (*lane).full)
 }
 
 // Join enqueues a launch of an agent without waiting. Leave the place, or pass it to Launch.

@@ -318,6 +318,40 @@ func TestHostFitsItsWidestPool(t *testing.T) {
 	equal(t, "when a pool that has left is raised", s.host.size, 10)
 }
 
+// Hosts of one process run as many sessions at once as the mission with the most may have, whichever they are of.
+func TestProcessHasOneLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		process := NewProcess()
+		one, other := New(5, Caps{}).Within(process), New(5, Caps{}).Within(process)
+		a, b := one.Pool(1, 1), other.Pool(2, 2)
+		one.Enter(a)
+		launch := func(p *Pool) *Slot {
+			x, err := p.Launch(t.Context(), p.Join("worker"), on("p", "m"))
+			if err != nil {
+				t.Error(err)
+			}
+			return x
+		}
+		first := launch(a)
+		equal(t, "another host is full", b.Full("worker"), true)
+		other.Enter(b)
+		second := launch(b)
+		var third *Slot
+		var g guard.Group
+		g.Go("third", func() error { third = launch(b); return nil })
+		synctest.Wait()
+		equal(t, "a third of two", third == nil, true)
+		first.Release()
+		if err := g.Wait(); err != nil || third == nil {
+			t.Errorf("it does not run when there is room: %v", err)
+		}
+		second.Release()
+		third.Release()
+		other.Leave(b)
+		equal(t, "with one mission left", process.all.size, 1)
+	})
+}
+
 // A session without a slot runs as if it had one.
 func TestNoSlot(t *testing.T) {
 	var x *Slot
@@ -336,7 +370,7 @@ func TestSlotIsTakenOnce(t *testing.T) {
 	s := shared.Pool(2, 2)
 	free := func(when string, host, p, q int64) {
 		t.Helper()
-		for l, want := range map[*lane]int64{shared.host: host, s.all: host, s.agent("worker"): host, shared.providers["p"]: p, shared.providers["q"]: q} {
+		for l, want := range map[*lane]int64{shared.host.lane: host, s.all: host, s.agent("worker"): host, shared.providers["p"]: p, shared.providers["q"]: q} {
 			if !l.right.TryAcquire(want) || l.right.TryAcquire(1) {
 				t.Errorf("%s: not %d free", when, want)
 			}
