@@ -31,6 +31,10 @@ type Connection struct {
 	Options   Options
 	Note      func(string) // prints to the person, beside the output
 
+	// Reads says that a host of another version, or one that confines commands less than wanted, is still read: only what would change
+	// something is refused. Without it such a host is an error.
+	Reads bool
+
 	Except string // a mission that a new host does not resume: the caller resumes it with other limits
 
 	mu     sync.Mutex // protects the fields below
@@ -70,8 +74,14 @@ func (conn *Connection) ConnectOrOwn(ctx context.Context, patience time.Duration
 		}
 		c, info, refused := conn.Connect(ctx)
 		if c != nil {
+			err := conn.accepts(info)
+			if err != nil && conn.Reads {
+				conn.Note("only reading: " + err.Error())
+				c.OnlyRead(err)
+				err = nil
+			}
 			conn.set(nil, c)
-			return conn.accepts(info)
+			return err
 		}
 		if refused != nil {
 			return refused

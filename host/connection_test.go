@@ -107,6 +107,22 @@ func TestTakeSeat(t *testing.T) {
 	}
 }
 
+// Who wants only to read a host of another version may, and is told why it refuses the rest.
+func TestOtherVersionIsRead(t *testing.T) {
+	var noted string
+	conn := &Connection{Place: hostElsewhere(t, &server.Info{PID: 4711, Version: "9"}), Options: Options{Version: "1"}, Reads: true, Note: func(line string) { noted = line }}
+	if err := conn.ConnectOrOwn(t.Context(), FirstTimeout); err != nil || !strings.Contains(noted, "version 9") {
+		t.Fatalf("connected with %v, noted %q", err, noted)
+	}
+	defer conn.set(nil, nil)
+	if info, err := conn.client.Info(t.Context()); err != nil || info.Version != "9" {
+		t.Errorf("read: %+v, %v", info, err)
+	}
+	if err := conn.API().Cancel(t.Context(), "msn_1", ""); centurion.KindOf(err) != centurion.KindConflict || !strings.Contains(err.Error(), "process 4711") {
+		t.Errorf("changed: %v", err)
+	}
+}
+
 // A power cut may leave a file without its content, which would let nobody in.
 func TestEmptyTokenIsReplaced(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")

@@ -24,6 +24,7 @@ import (
 type Client struct {
 	http  *http.Client
 	token string
+	only  error // why it may only read; nil if it may do everything
 }
 
 var _ API = (*Client)(nil)
@@ -36,6 +37,9 @@ func NewClient(path, token string) *Client {
 			return d.DialContext(ctx, "unix", path)
 		}}}}
 }
+
+// OnlyRead makes every call fail that could change something, with why. It is called before other calls.
+func (c *Client) OnlyRead(why error) { c.only = why }
 
 // Close ends idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
@@ -229,6 +233,9 @@ func call[T any](ctx context.Context, c *Client, method, path string, body io.Re
 
 // do makes a request and converts unsuccessful answers to the host's error.
 func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+	if c.only != nil && method != http.MethodGet {
+		return nil, c.only
+	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://host"+Prefix+path, body)
 	if err != nil {
 		return nil, &centurion.Error{Op: "ask the host", Kind: centurion.KindInternal, Err: err}

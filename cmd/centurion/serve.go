@@ -149,6 +149,9 @@ func (s *serving) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
+	if _, err := p.hostChanged(r.Context(), p.conn.API()); err != nil {
+		s.note("the host of " + p.conn.Workspace.Dir() + " is gone: " + err.Error()) // the request says so, too
+	}
 	if own {
 		p.own.ServeHTTP(w, r)
 		return

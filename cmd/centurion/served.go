@@ -36,7 +36,7 @@ func (s *serving) openProject(dir string) (*served, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn.Options.Shared = s.shared
+	conn.Options.Shared, conn.Reads = s.shared, true
 	if err = run.confirmDirectory(s.life, conn.Workspace.Dir(), given.yes); err == nil {
 		err = conn.ConnectOrOwn(s.life, host.FirstTimeout)
 	}

@@ -1,14 +1,19 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"centurion/guard"
@@ -107,4 +112,93 @@ func TestServeBadDirectory(t *testing.T) {
 	if status, got := s.get("/path", missing); status != http.StatusOK || got["directory"] != missing {
 		t.Errorf("made since: %d, %v", status, got)
 	}
+}
+
+// stream is an open event stream.
+type stream struct {
+	t     *testing.T
+	lines *bufio.Scanner
+}
+
+func (s *serveTest) stream(dir string) *stream {
+	s.t.Helper()
+	resp, err := http.Get(s.url + "/event?directory=" + url.QueryEscape(dir))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { resp.Body.Close() })
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 1<<20)
+	return &stream{s.t, lines}
+}
+
+// until reads until an event has all of these texts.
+func (s *stream) until(texts ...string) {
+	s.t.Helper()
+	for s.lines.Scan() {
+		missing := func(text string) bool { return !strings.Contains(s.lines.Text(), text) }
+		if !slices.ContainsFunc(texts, missing) {
+			return
+		}
+	}
+	s.t.Fatalf("the stream ends before %q: %v", texts, s.lines.Err())
+}
+
+// post posts to the project in a directory, and returns the answer.
+func (s *serveTest) post(path, dir, body string) map[string]any {
+	s.t.Helper()
+	resp, err := http.Post(s.url+path+"?directory="+url.QueryEscape(dir), "application/json", strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var got map[string]any
+	if err := json.NewDecoder(resp.Body).Decode(&got); resp.StatusCode >= 300 || err != nil && !errors.Is(err, io.EOF) {
+		s.t.Fatalf("%s: %s, %v, %v", path, resp.Status, got, err)
+	}
+	return got
+}
+
+// A server is the client of the process that hosts a project. When that process is killed, the server takes its place: the missions that it
+// hosted go on, and an open stream tells of them.
+func TestServeTakesOver(t *testing.T) {
+	asked, killed := make(chan struct{}, 9), make(chan struct{})
+	s := startServe(t, func(r scripted.Request) scripted.Answer {
+		if strings.Contains(r.Last(), "long") {
+			asked <- struct{}{}
+			<-killed
+			return scripted.Answer{Say: "the long one is done"}
+		}
+		return scripted.Answer{Say: "the short one is done"}
+	})
+	kill := sync.OnceFunc(func() { close(killed) })
+	t.Cleanup(kill)
+	dir := t.TempDir()
+	owner := exec.Command("centurion", "run", "--model", "openai/gpt-5", "--profile", "assistant", "--format", "json", "--dir", dir, "long work")
+	owner.Env = append(s.cli.env, "PATH="+os.Getenv("PATH"))
+	if err := owner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = owner.Process.Kill(), owner.Wait() })
+	<-asked
+	events := s.stream(dir)
+	events.until("server.connected")
+	session, _ := s.post("/session", dir, `{"title": "mine"}`)["id"].(string)
+	s.post("/session/"+session+"/prompt_async", dir, `{"parts": [{"type": "text", "text": "be short"}]}`)
+	events.until("message.part.updated", "the short one is done", session)
+	status, got := s.get("/centurion/v1", dir)
+	if status != http.StatusOK {
+		t.Errorf("our own API: %d, %v", status, got)
+	}
+	if err := owner.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = owner.Wait()
+	if status, got := s.get("/session/"+session, dir); status != http.StatusOK || got["title"] != "mine" {
+		t.Errorf("a request after the kill: %d, %v", status, got)
+	}
+	kill()
+	events.until("message.part.updated", "the long one is done")
+	s.post("/session/"+session+"/prompt_async", dir, `{"parts": [{"type": "text", "text": "and again"}]}`)
+	events.until("message.part.updated", "the short one is done", session)
 }
