@@ -44,16 +44,32 @@ func (p *Project) follow(ctx context.Context) error {
 		return err
 	}
 	p.view.mark(seq)
-	for e, err := range p.Follow(ctx, server.EventQuery{After: seq, Follow: true, Deltas: true, Toasts: true}) {
-		if err != nil {
+	for again := true; again; {
+		if seq, again, err = p.tellAfter(ctx, seq); err != nil {
 			return err
 		}
-		if err := p.tell(ctx, e); err != nil && ctx.Err() == nil {
-			p.Note("an event of " + string(e.Type) + " could not be told to clients: " + err.Error())
-		}
-		p.view.mark(e.Seq)
 	}
 	return context.Cause(ctx)
+}
+
+// tellAfter tells the facts after one until ctx ends, or until a host has gone with what a fact names: it is told again from the next host.
+// It returns the last fact that was told.
+func (p *Project) tellAfter(ctx context.Context, seq int64) (last int64, again bool, err error) {
+	for e, err := range p.Follow(ctx, server.EventQuery{After: seq, Follow: true, Deltas: true, Toasts: true}) {
+		if err != nil {
+			return seq, false, err
+		}
+		switch err := p.tell(ctx, e); {
+		case err == nil || ctx.Err() != nil:
+		case centurion.KindOf(err) == centurion.KindNetwork && e.Seq > 0:
+			return seq, true, nil
+		default:
+			p.Note("an event of " + string(e.Type) + " could not be told to clients: " + err.Error())
+		}
+		seq = max(seq, e.Seq)
+		p.view.mark(seq)
+	}
+	return seq, false, nil
 }
 
 // mark notes that a fact was told.

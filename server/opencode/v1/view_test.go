@@ -1,15 +1,18 @@
 package v1
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"centurion"
 	"centurion/event"
+	"centurion/server"
 	"centurion/store"
 )
 
@@ -181,4 +184,42 @@ func TestAnswersWaitForEvents(t *testing.T) {
 			t.Error("it waits for ever")
 		}
 	})
+}
+
+// goneOnce is a host that is gone when it is first asked for a message.
+type goneOnce struct {
+	server.API
+	asked int
+}
+
+func (g *goneOnce) Message(_ context.Context, session, id string, _ ...string) (server.Message, error) {
+	if g.asked++; g.asked == 1 {
+		return server.Message{}, &centurion.Error{Kind: centurion.KindNetwork, Msg: "gone"}
+	}
+	return server.Message{Info: centurion.Message{ID: id, SessionID: session, Role: centurion.RoleUser}}, nil
+}
+
+// A fact is told although the host went away before what it names could be read: the next one is asked.
+func TestFactOutlivesItsHost(t *testing.T) {
+	g := &goneOnce{}
+	var after []int64
+	p := &Project{API: func() server.API { return g }, Note: func(text string) { t.Error(text) },
+		Follow: func(_ context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error] {
+			after = append(after, q.After)
+			return func(yield func(centurion.Event, error) bool) {
+				yield(centurion.Event{Seq: 5, Type: centurion.EventMessageCreated, Session: "ses_1", Data: json.RawMessage(`{"message":"msg_1","role":"user"}`)}, nil)
+			}
+		}}
+	p.view.held = map[string]*unended{}
+	reader := p.hub.Reader()
+	seq, again, err := p.tellAfter(t.Context(), 4)
+	if seq != 4 || !again || err != nil {
+		t.Fatalf("with a host that is gone: %d, %v, %v", seq, again, err)
+	}
+	if seq, again, err = p.tellAfter(t.Context(), seq); seq != 5 || again || err != nil || fmt.Sprint(after) != "[4 4]" {
+		t.Errorf("with the next one: %d, %v, %v, asked after %v", seq, again, err, after)
+	}
+	if text, err := reader.Next(t.Context()); err != nil || !strings.Contains(string(text), "msg_1") {
+		t.Errorf("told %s, %v", text, err)
+	}
 }
