@@ -70,7 +70,7 @@ type ToolState struct {
 	Title    string
 	Output   string         // completed
 	Error    string         // error
-	Metadata map[string]any // completed, error
+	Metadata map[string]any // of one that has begun
 	Time     PartTime
 
 	Attachments []Part // completed: files of the output
@@ -94,10 +94,11 @@ type toolPendingJSON struct {
 }
 
 type toolRunningJSON struct {
-	Status ToolStatus      `json:"status"`
-	Input  json.RawMessage `json:"input"`
-	Title  string          `json:"title,omitempty"`
-	Time   struct {
+	Status   ToolStatus      `json:"status"`
+	Input    json.RawMessage `json:"input"`
+	Title    string          `json:"title,omitempty"`
+	Metadata map[string]any  `json:"metadata,omitempty"`
+	Time     struct {
 		Start int64 `json:"start"`
 	} `json:"time"`
 }
@@ -137,7 +138,7 @@ func (s ToolState) MarshalJSON() ([]byte, error) {
 	case ToolPending:
 		return json.Marshal(toolPendingJSON{s.Status, input, s.Raw})
 	case ToolRunning:
-		v := toolRunningJSON{Status: s.Status, Input: input, Title: s.Title}
+		v := toolRunningJSON{Status: s.Status, Input: input, Title: s.Title, Metadata: s.Metadata}
 		v.Time.Start = s.Time.Start
 		return json.Marshal(v)
 	case ToolCompleted:

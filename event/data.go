@@ -172,10 +172,13 @@ type QueuedData struct {
 type DeltaData struct {
 	Message string `json:"message,omitempty"`
 	Part    string `json:"part,omitempty"`
-	Field   string `json:"field,omitempty"` // text or reasoning
+	Field   string `json:"field,omitempty"` // text, reasoning, progress (a line about a call) or output (what its command prints)
 	Delta   string `json:"delta,omitempty"`
 	Gap     bool   `json:"gap,omitempty"`
 }
+
+// MaxPrinted limits what is told of a running command's output, in bytes: as much as a model reads of it.
+const MaxPrinted = 30_000
 
 // ToolData is the data of tool.started and tool.completed.
 type ToolData struct {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"centurion/text"
 )
 
 // output keeps the head and the tail of a command's output, in a fixed amount of memory.
@@ -54,7 +56,7 @@ func (o *output) result() (string, int64) {
 // omit joins both ends of an output, with left missing bytes between them, as valid UTF-8. Partial letters at the edges are dropped,
 // too.
 func omit(head, tail string, left int64) string {
-	whole := cutEnd(head)
+	whole := text.Whole(head)
 	left += int64(len(head) - len(whole))
 	for i := range utf8.UTFMax { // the rest of a letter without its start
 		if i < len(tail) && utf8.RuneStart(tail[i]) {
@@ -63,22 +65,9 @@ func omit(head, tail string, left int64) string {
 			break
 		}
 	}
-	text := fmt.Sprintf("… %d bytes left out …\n%s", left, tail)
+	said := fmt.Sprintf("… %d bytes left out …\n%s", left, tail)
 	if whole != "" {
-		text = strings.TrimSuffix(whole, "\n") + "\n" + text
+		said = strings.TrimSuffix(whole, "\n") + "\n" + said
 	}
-	return strings.ToValidUTF8(text, "\uFFFD")
-}
-
-// cutEnd drops an incomplete letter at the end of s.
-func cutEnd(s string) string {
-	for i := len(s) - 1; i >= max(0, len(s)-utf8.UTFMax); i-- {
-		if utf8.RuneStart(s[i]) {
-			if !utf8.FullRuneInString(s[i:]) {
-				return s[:i]
-			}
-			break
-		}
-	}
-	return s
+	return strings.ToValidUTF8(said, "\uFFFD")
 }

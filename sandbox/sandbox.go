@@ -142,7 +142,11 @@ func (r *Runner) Run(ctx context.Context, c centurion.Command) (centurion.Comman
 		defer t.of(c).Release(1)
 	}
 	out := newOutput(cmp.Or(c.Keep, r.Keep, DefaultKeep))
-	res, err := r.run(ctx, shell, c, out, nil)
+	var to io.Writer = out
+	if c.Output != nil {
+		to = io.MultiWriter(out, c.Output)
+	}
+	res, err := r.run(ctx, shell, c, to, nil)
 	res.Output, _ = out.result()
 	res.Held = cmp.Or(res.Held, r.held(c, res.ExitCode, res.Output))
 	return res, err

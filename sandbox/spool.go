@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"centurion"
+	"centurion/text"
 )
 
 // DefaultSpool is how many bytes of a background command's output a [Spool] stores on disk: enough for the log of a long build, and
@@ -102,7 +103,7 @@ func (s *Spool) Total() int64 {
 
 // Since returns the output from offset on as valid UTF-8 of about keep bytes, head and tail, with a line about the omission, and the
 // next offset. An incomplete letter at the end is left for the next call. The text notes unreadable or unwritten parts.
-func (s *Spool) Since(offset int64, keep int) (text string, next int64) {
+func (s *Spool) Since(offset int64, keep int) (said string, next int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	part := int64(max(keep/2, 1))
@@ -127,18 +128,18 @@ func (s *Spool) Since(offset int64, keep int) (text string, next int64) {
 	if rest < s.upto {
 		last = &tail
 	}
-	if cut := cutEnd(*last); !s.whole && s.err == nil {
+	if cut := text.Whole(*last); !s.whole && s.err == nil {
 		next -= int64(len(*last) - len(cut))
 		*last = cut
 	}
-	text = strings.ToValidUTF8(head, "\uFFFD")
+	said = strings.ToValidUTF8(head, "\uFFFD")
 	if left := rest - first; left > 0 {
-		text = omit(head, tail, left)
+		said = omit(head, tail, left)
 	}
 	if err := errors.Join(s.err, herr, terr); err != nil {
-		text += fmt.Sprintf("\n… the rest could not be kept: %v …", err)
+		said += fmt.Sprintf("\n… the rest could not be kept: %v …", err)
 	}
-	return text, next
+	return said, next
 }
 
 // get reads the output between two offsets.

@@ -133,6 +133,9 @@ func (s *Session) runCall(ctx context.Context, p *centurion.Part, in json.RawMes
 	call := s.cfg.Call
 	call.ID, call.Message, call.Session = p.CallID, p.MessageID, s.rec.ID
 	call.Progress, call.Begun = func(line string) { s.publish(p, "progress", line) }, begun
+	out := printing{tell: func(piece string) { s.publish(p, "output", piece) }}
+	defer out.end()
+	call.Output = &out
 	var decided []tools.Decision
 	call.Decided = func(d tools.Decision) {
 		if !slices.Contains(decided, d) { // a page may redirect many times

@@ -168,6 +168,33 @@ func EscapeJSON(line []byte) []byte {
 	return out
 }
 
+// Whole returns s without an incomplete letter at its end.
+func Whole(s string) string {
+	for i := len(s) - 1; i >= max(0, len(s)-utf8.UTFMax); i-- {
+		if utf8.RuneStart(s[i]) {
+			if !utf8.FullRuneInString(s[i:]) {
+				return s[:i]
+			}
+			break
+		}
+	}
+	return s
+}
+
+// Tail returns s, of which at most the last n bytes are kept; an ellipsis stands for the others.
+func Tail(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	s = s[len(s)-n:]
+	for i := range min(len(s), utf8.UTFMax) { // the rest of a letter without its start
+		if utf8.RuneStart(s[i]) {
+			return "…\n" + s[i:]
+		}
+	}
+	return "…\n" + s
+}
+
 // Unsafe reports whether r is a control character, a line break that only some programs obey, or an invisible character: a text
 // direction override, a filler, or one for private use.
 func Unsafe(r rune) bool {

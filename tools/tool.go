@@ -7,6 +7,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -82,6 +83,7 @@ type Call struct {
 	Delegator Delegator         // nil for roles that cannot delegate
 	Planner   Planner           // nil for roles that cannot change the plan
 	Progress  func(line string) // shows the progress of a long call to a person; never nil
+	Output    io.Writer         // gets what a command prints while it runs; may be nil
 	Begun     func()            // reports that the part that must run in the order of the calls is done; may be nil
 
 	Notebook   Notebook   // nil for roles that do not write shared notes

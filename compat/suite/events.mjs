@@ -80,6 +80,14 @@ test('global.event (v2): directory and payload', async t => {
   deltas(own.map(e => e.payload))
 })
 
+test('what a command prints is told while it runs (v1)', async t => {
+  const log = await Log.v1(t)
+  const s = await session(t)
+  await prompt(s, 'run bash: echo first; sleep 1; echo second')
+  const shown = log.events.filter(e => e.type === 'message.part.updated' && e.properties.part.sessionID === s.id && e.properties.part.state?.status === 'running').map(e => e.properties.part.state.metadata?.output ?? '')
+  check(shown.some(out => out.includes('first') && !out.includes('second')), 'the first line is not told while the command runs', shown)
+})
+
 test('events of a tool: pending, running, completed', async t => {
   const log = await Log.v2(t)
   const s = await session(t)

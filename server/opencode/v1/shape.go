@@ -57,11 +57,11 @@ func shownPart(p centurion.Part, task *server.Task) centurion.Part {
 	}
 	var in map[string]any
 	if json.Unmarshal(state.Input, &in) == nil && in != nil {
-		in["subagent_type"] = text(in["agent"], "sub_agent")
-		in["description"] = text(in["description"], "Sub-agent")
+		in["subagent_type"] = textOr(in["agent"], "sub_agent")
+		in["description"] = textOr(in["description"], "Sub-agent")
 		state.Input, _ = json.Marshal(in) // it was JSON before
 		if state.Title == "" {
-			state.Title = text(in["description"], "")
+			state.Title = textOr(in["description"], "")
 		}
 	}
 	if task != nil && task.Session != "" {
@@ -74,7 +74,7 @@ func shownPart(p centurion.Part, task *server.Task) centurion.Part {
 	return p
 }
 
-func text(v any, otherwise string) string {
+func textOr(v any, otherwise string) string {
 	if s, _ := v.(string); s != "" {
 		return s
 	}

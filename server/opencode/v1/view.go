@@ -20,6 +20,7 @@ type view struct {
 	todos  map[string][]todoItem  // by mission
 	opened map[string]bool        // sessions told before their mission began
 	works  map[string]bool        // missions that are worked on
+	prints map[string]string      // what running commands have printed, by part
 	told   int64                  // the newest fact that was told
 	more   chan struct{}          // closed when another one was; nil without waiters
 
@@ -110,7 +111,7 @@ func (p *Project) begin(ctx context.Context) error {
 	v := &p.view
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.status, v.tasks, v.roots, v.todos, v.opened, v.works, v.parts, v.held = map[string]state{}, map[string]server.Task{}, map[string]string{}, map[string][]todoItem{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]*unended{}
+	v.status, v.tasks, v.roots, v.todos, v.opened, v.works, v.prints, v.parts, v.held = map[string]state{}, map[string]server.Task{}, map[string]string{}, map[string][]todoItem{}, map[string]bool{}, map[string]bool{}, map[string]string{}, map[string]bool{}, map[string]*unended{}
 	missions, err := p.API().Missions(ctx)
 	if err != nil {
 		return err
@@ -157,7 +158,7 @@ func (p *Project) tell(ctx context.Context, e centurion.Event) error {
 	p.endRetry(e)
 	switch e.Type {
 	case centurion.EventDelta:
-		return p.tellDelta(e)
+		return p.tellDelta(ctx, e)
 	case centurion.EventToast:
 		return p.tellToast(e)
 	case centurion.EventMissionStarted, centurion.EventMissionResumed:
@@ -322,6 +323,7 @@ func (p *Project) tellPart(part centurion.Part) {
 	}
 	if part.Type != centurion.PartTool || part.State.Ended() {
 		delete(told, part.ID)
+		p.printed(part.ID, "")
 	}
 	p.send("message.part.updated", partEvent{part.SessionID, p.shown(part), now})
 }
@@ -331,16 +333,22 @@ func (p *Project) shown(part centurion.Part) centurion.Part {
 	v := &p.view
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	part = withPrinted(part, v.prints[part.ID])
 	if t, made := v.tasks[part.SessionID+"/"+part.MessageID+"/"+part.CallID]; made {
 		return shownPart(part, &t)
 	}
 	return shownPart(part, nil)
 }
 
-func (p *Project) tellDelta(e centurion.Event) error {
+func (p *Project) tellDelta(ctx context.Context, e centurion.Event) error {
 	d, err := event.Decode[event.DeltaData](e)
-	if err != nil || d.Gap || d.Field != "text" && d.Field != "reasoning" {
+	switch {
+	case err != nil || d.Gap:
 		return err
+	case d.Field == "output":
+		return p.tellPrinted(ctx, e.Session, d)
+	case d.Field != "text" && d.Field != "reasoning":
+		return nil
 	}
 	if !p.view.parts[d.Part] { // a client needs the part before its text
 		p.view.parts[d.Part] = true

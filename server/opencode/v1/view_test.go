@@ -102,7 +102,7 @@ func TestFactsBecomeEvents(t *testing.T) {
 	x.fact(centurion.EventTaskStarted, child.ID, task.ID, nil, nil)
 	got := expect("session.created", "part task running") // it works in the background, whatever its call has returned
 	state := got[1].Properties["part"].(map[string]any)["state"].(map[string]any)
-	if m := state["metadata"]; m != nil && m.(map[string]any)["sessionId"] != child.ID {
+	if m := state["metadata"]; m == nil || m.(map[string]any)["sessionId"] != child.ID {
 		t.Errorf("the call leads to %v", m)
 	}
 	if in := state["input"].(map[string]any); in["subagent_type"] != "worker" || in["description"] == nil {
