@@ -61,7 +61,7 @@ var machines = []string{"orchestrator/budget", "orchestrator/claims", "orchestra
 
 // rooms are the parts of the orchestrator that know of a mission, the lowest first: each imports those before it and the machines, and
 // none imports the orchestrator itself.
-var rooms = []string{"orchestrator/state", "orchestrator/isolation", "orchestrator/plan", "orchestrator/frozen", "orchestrator/notes", "orchestrator/review", "orchestrator/revert", "orchestrator/approval", "orchestrator/brief", "orchestrator/merge", "orchestrator/agent", "orchestrator/mail", "orchestrator/roots", "orchestrator/start", "orchestrator/ownership", "orchestrator/commander", "orchestrator/space", "orchestrator/background", "orchestrator/task", "orchestrator/control", "orchestrator/branches", "orchestrator/retention", "orchestrator/toolset", "orchestrator/opener"}
+var rooms = []string{"orchestrator/state", "orchestrator/isolation", "orchestrator/plan", "orchestrator/frozen", "orchestrator/notes", "orchestrator/review", "orchestrator/revert", "orchestrator/approval", "orchestrator/brief", "orchestrator/merge", "orchestrator/agent", "orchestrator/mail", "orchestrator/roots", "orchestrator/shells", "orchestrator/start", "orchestrator/ownership", "orchestrator/commander", "orchestrator/space", "orchestrator/background", "orchestrator/task", "orchestrator/control", "orchestrator/branches", "orchestrator/retention", "orchestrator/toolset", "orchestrator/opener"}
 
 // leaf stands for every leaf.
 const leaf = "a leaf"

@@ -28,6 +28,7 @@ import (
 	"centurion/orchestrator/retention"
 	"centurion/orchestrator/revert"
 	"centurion/orchestrator/roots"
+	"centurion/orchestrator/shells"
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/space"
 	"centurion/orchestrator/start"
@@ -45,6 +46,7 @@ type Host struct {
 	Mail     *mail.Desk         // messages to their agents, and the answers
 	Control  *control.Desk      // states of sessions, ends and limits of missions
 	Roots    *roots.Desk        // conversations that a person begins
+	Shell    *shells.Desk       // commands of a person in conversations that rest
 	cfg      Config
 	slots    *slots.Shared // the right to run, shared by all missions
 	files    tools.Writers // lets one session at a time replace a file
@@ -93,6 +95,12 @@ func New(cfg Config) *Host {
 			m, err := cfg.models().Model(ref)
 			return m.Ref, err
 		}}
+	h.Shell = &shells.Desk{Session: cfg.agentConfig().Session, Hold: h.hold, Over: func() {
+		h.starting.Lock()
+		defer h.starting.Unlock()
+		h.release()
+	}}
+	h.Shell.Session.Store, h.Shell.Session.Call = cfg.Store, tools.Call{Runner: cfg.Runner, Keys: cfg.Keys}
 	return h
 }
 
@@ -143,10 +151,21 @@ func (h *Host) Run(ctx context.Context, id string) (centurion.Mission, error) {
 
 // enter begins to work on a mission. It returns nil for one that is over or already running.
 func (h *Host) enter(ctx context.Context, id string) (*mission, centurion.Mission, error) {
+	rec, err := h.cfg.Store.Mission(context.WithoutCancel(ctx), id)
+	if err != nil {
+		return nil, rec, err
+	}
 	h.starting.Lock()
 	defer h.starting.Unlock()
-	rec, err := h.cfg.Store.Mission(context.WithoutCancel(ctx), id)
-	if err != nil || rec.Status.Ended() {
+	for ended := h.Shell.Running(rec.Session); ended != nil && ctx.Err() == nil; ended = h.Shell.Running(rec.Session) { // a person's command is recorded in its session
+		h.starting.Unlock()
+		select {
+		case <-ended:
+		case <-ctx.Done():
+		}
+		h.starting.Lock()
+	}
+	if rec, err = h.cfg.Store.Mission(context.WithoutCancel(ctx), id); err != nil || rec.Status.Ended() {
 		return nil, rec, err
 	}
 	h.mu.Lock()
@@ -164,19 +183,28 @@ func (h *Host) leave(m *mission) {
 	h.starting.Lock() // a mission that begins meanwhile would lose its first commands
 	h.mu.Lock()
 	delete(h.missions, m.st.ID)
-	used := !m.inProject
-	for _, other := range h.missions {
-		used = used || other.inProject
-	}
 	h.mu.Unlock()
-	if r, ok := h.cfg.Runner.(centurion.Releaser); ok && !used {
-		_ = r.Release(h.cfg.Workspace.Dir()) // files that stay are removed by the next host
+	if m.inProject {
+		h.release()
 	}
 	h.starting.Unlock()
 	h.slots.Leave(m.slots)
 	m.drop(nil)
 	h.Keeper.Ended("") // its blocked tasks will not be worked on any more
 	close(m.stopped)
+}
+
+// release ends what runs beside commands in the project's own directory, unless it is used. Call it with h.starting held.
+func (h *Host) release() {
+	h.mu.Lock()
+	used := h.Shell.Running("") != nil
+	for _, m := range h.missions {
+		used = used || m.inProject
+	}
+	h.mu.Unlock()
+	if r, ok := h.cfg.Runner.(centurion.Releaser); ok && !used {
+		_ = r.Release(h.cfg.Workspace.Dir()) // files that stay are removed by the next host
+	}
 }
 
 // Answer answers an ask: once, always or reject for a permission, run or quit for a plan, a text for a question. The error has

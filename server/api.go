@@ -29,6 +29,7 @@ type API interface {
 	Live
 	Person
 	Roots
+	Shell
 	Missions(ctx context.Context) ([]Mission, error) // newest first
 	Mission(ctx context.Context, id string) (Mission, error)
 	Tasks(ctx context.Context, mission string) ([]Task, error) // "" means the latest mission; oldest first

@@ -109,6 +109,9 @@ func (h handler) posts() map[string]http.HandlerFunc {
 		"/sessions/{id}/fork": post(func(ctx context.Context, r request, b forkBody) (any, error) {
 			return h.api.Fork(ctx, r.PathValue("id"), b.At)
 		}),
+		"/sessions/{id}/shell": post(func(ctx context.Context, r request, b shellBody) (any, error) {
+			return h.api.Shell(ctx, r.PathValue("id"), b.Command)
+		}),
 		"/roots": post(func(ctx context.Context, _ request, o roots.Opening) (any, error) {
 			return h.api.Open(ctx, o)
 		}),

@@ -97,6 +97,11 @@ func (l *Local) whole(ctx context.Context, id string) (string, error) {
 
 // Abort ends the turn of a session.
 func (l *Local) Abort(ctx context.Context, id, reason string) error {
+	if l.Host != nil {
+		if was, err := l.Host.Shell.Abort(ctx, id); was {
+			return err
+		}
+	}
 	_, err := with(ctx, l.Host != nil, "abort", l.whole, id, func(id string) (any, error) { return nil, l.Host.Control.Abort(ctx, id, reason) })
 	return err
 }

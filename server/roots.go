@@ -42,7 +42,12 @@ func (l *Local) Change(ctx context.Context, session string, c roots.Change) (cen
 
 // Remove removes a conversation from lists.
 func (l *Local) Remove(ctx context.Context, session string) error {
-	_, err := with(ctx, l.Host != nil, "remove session", l.Store.ResolveSession, session, func(id string) (any, error) { return nil, l.Host.Roots.Remove(ctx, id) })
+	_, err := with(ctx, l.Host != nil, "remove session", l.Store.ResolveSession, session, func(id string) (any, error) {
+		if _, err := l.Host.Shell.Abort(ctx, id); err != nil {
+			return nil, err
+		}
+		return nil, l.Host.Roots.Remove(ctx, id)
+	})
 	return err
 }
 

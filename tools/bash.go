@@ -82,7 +82,7 @@ func runBash(ctx context.Context, c *Call, in scriptInput) (Result, error) {
 		timeout = time.Duration(in.Timeout) * time.Millisecond
 	}
 	res, err := c.Runner.Run(ctx, centurion.Command{Script: in.Command, Dir: dir.Abs(), Workspace: c.Workspace.Place().Workspace, Network: c.Network, Connect: c.Connect, Timeout: timeout, Output: c.Output, Keep: bashKeep})
-	r := Result{Output: commandText(res, timeout), Title: title, Metadata: map[string]any{"exit": res.ExitCode,
+	r := Result{Output: CommandText(res, timeout), Title: title, Metadata: map[string]any{"exit": res.ExitCode,
 		"description": in.Description, "output": text.Printed(res.Output), "timed_out": res.TimedOut, "duration_ms": res.Duration.Milliseconds()}}
 	return r, err
 }
@@ -135,8 +135,8 @@ func ScriptPlace(ws *workspace.Workspace, workdir string) permission.Place {
 	return p
 }
 
-// commandText is the output of a command, followed by its end unless it simply succeeded.
-func commandText(res centurion.CommandResult, timeout time.Duration) string {
+// CommandText is the output of a command, followed by its end unless it simply succeeded.
+func CommandText(res centurion.CommandResult, timeout time.Duration) string {
 	out := strings.TrimRight(text.Printed(res.Output), "\n")
 	if out == "" {
 		out = "(no output)"

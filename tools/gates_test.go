@@ -89,7 +89,7 @@ func TestCommandTexts(t *testing.T) {
 		"something refused": {centurion.CommandResult{Output: "a\n", Held: "no network"}, "a\n(no network)"},
 		"both":              {centurion.CommandResult{Output: "a\n", ExitCode: 3, Held: "no network"}, "a\nexit code 3\n(no network)"},
 	} {
-		want(t, name, commandText(tt.result, time.Second), tt.want)
+		want(t, name, CommandText(tt.result, time.Second), tt.want)
 	}
 	says(t, looked(BackgroundCommand{ID: "bg_1", Script: "make", Status: BackgroundRunning, Output: "x", Held: "no network"}).Output, "x\n(no network)")
 }

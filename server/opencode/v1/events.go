@@ -44,4 +44,5 @@ type named struct {
 	Part    string `json:"part"`
 	Kind    string `json:"kind"`
 	Error   string `json:"error"`
+	Shell   bool   `json:"shell"` // about a person's command
 }

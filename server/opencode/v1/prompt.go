@@ -72,10 +72,11 @@ func (p *Project) promptRoutes() map[string]route {
 		"POST /session/{id}/command": p.commanded,
 		"POST /session/{id}/abort": func(r *http.Request) (any, error) {
 			s, err := p.session(r)
-			if err == nil && s.Metadata.Mission != "" {
-				err = p.API().Abort(r.Context(), s.ID, "")
+			if err != nil {
+				return nil, err
 			}
-			if centurion.KindOf(err) == centurion.KindConflict { // nothing is to be ended
+			err = p.API().Abort(r.Context(), s.ID, "")
+			if s.Metadata.Mission == "" || centurion.KindOf(err) == centurion.KindConflict { // nothing is to be ended
 				err = nil
 			}
 			return true, err
@@ -228,11 +229,9 @@ func (p *Project) first(ctx context.Context, s centurion.Session, b Begin, wait 
 
 // newest is an answer, or the newest one for "". A turn that was aborted or failed has a message that says so; cause counts without one.
 func (p *Project) newest(ctx context.Context, session, id string, cause error) (any, error) {
-	seq, err := p.API().LastSeq(ctx)
-	if err != nil {
+	if err := p.toldAll(ctx); err != nil {
 		return nil, err
 	}
-	p.view.await(ctx, seq)
 	all, err := p.API().Messages(ctx, session)
 	if err != nil {
 		return nil, err

@@ -62,12 +62,13 @@ func (p *Project) tellStatus(mission, session string, now status) {
 
 func (p *Project) tellIdle(mission, session string) { p.tellStatus(mission, session, idle) }
 
-// tellWork tells that a session has a new message, which is answered unless its mission is at rest.
-func (p *Project) tellWork(e centurion.Event) {
+// tellWork tells that a session has a new message, which is answered unless its mission is at rest; shell says that it is about a
+// person's command.
+func (p *Project) tellWork(e centurion.Event, shell bool) {
 	p.view.mu.Lock()
 	works := p.view.works[e.Mission]
 	p.view.mu.Unlock()
-	if works {
+	if works || shell {
 		p.tellStatus(e.Mission, e.Session, busy)
 	}
 }
@@ -115,6 +116,11 @@ func (p *Project) endRetry(e centurion.Event) {
 
 // tellRest tells that a session's turn is over. The root of a mission that works on is busy until the mission stops.
 func (p *Project) tellRest(ctx context.Context, e centurion.Event) error {
+	n, err := event.Decode[named](e)
+	if n.Shell || err != nil { // a person's command in a session at rest
+		p.tellIdle(e.Mission, e.Session)
+		return err
+	}
 	root, err := p.root(ctx, e.Mission)
 	if err != nil {
 		return err

@@ -245,7 +245,7 @@ func (p *Project) tellMessage(ctx context.Context, e centurion.Event) error {
 	case e.Type == centurion.EventCompacted:
 		p.send("session.compacted", idleEvent{e.Session})
 	case e.Type == centurion.EventMessageCreated:
-		p.tellWork(e)
+		p.tellWork(e, n.Shell)
 	default: // an answer is whole: its session has new sums
 		s, err := p.API().Session(ctx, e.Session)
 		if err != nil {
