@@ -37,6 +37,12 @@ const (
 	MimePDF  = "application/pdf"
 )
 
+// The types of files whose content is in a text part beside them: models get that one.
+const (
+	MimeText = "text/plain"
+	MimeDir  = "application/x-directory"
+)
+
 // File is a picture or a document in a conversation. It marshals to OpenCode's FilePartInput, with its content as a data URL.
 type File struct {
 	Mime string // one of the Mime… constants
@@ -44,6 +50,8 @@ type File struct {
 	Path string // where it was read: relative to the project with slashes, or absolute; empty if unknown
 	Data []byte
 	URL  string // of a remote file without Data; such files are not sent to models
+
+	Source json.RawMessage // where the text names it, as OpenCode's client says; nil if it does not
 }
 
 // Media says which file types a model accepts besides text. The zero Media accepts none.
@@ -160,11 +168,11 @@ func (f File) DataURL() string {
 }
 
 type fileJSON struct {
-	Type   PartType    `json:"type"`
-	Mime   string      `json:"mime"`
-	Name   string      `json:"filename,omitempty"`
-	URL    string      `json:"url"`
-	Source *fileSource `json:"source,omitempty"`
+	Type   PartType        `json:"type"`
+	Mime   string          `json:"mime"`
+	Name   string          `json:"filename,omitempty"`
+	URL    string          `json:"url"`
+	Source json.RawMessage `json:"source,omitempty"`
 }
 
 type fileSource struct {
@@ -178,12 +186,12 @@ type fileSource struct {
 }
 
 func (f File) wire() fileJSON {
-	v := fileJSON{Type: PartFile, Mime: f.Mime, Name: f.Name, URL: f.URL}
+	v := fileJSON{Type: PartFile, Mime: f.Mime, Name: f.Name, URL: f.URL, Source: f.Source}
 	if v.URL == "" {
 		v.URL = f.DataURL()
 	}
-	if f.Path != "" {
-		v.Source = &fileSource{Type: "file", Path: f.Path}
+	if f.Path != "" && f.Source == nil {
+		v.Source, _ = json.Marshal(fileSource{Type: "file", Path: f.Path}) // it always marshals
 	}
 	return v
 }
@@ -191,8 +199,11 @@ func (f File) wire() fileJSON {
 // file converts the JSON format. A URL without data is kept unchanged.
 func (v fileJSON) file() (File, error) {
 	f := File{Mime: v.Mime, Name: v.Name}
-	if v.Source != nil {
-		f.Path = v.Source.Path
+	var at fileSource
+	if v.Source != nil && json.Unmarshal(v.Source, &at) == nil {
+		if f.Path = at.Path; at.Text.Value != "" {
+			f.Source = v.Source
+		}
 	}
 	head, data, ok := strings.Cut(v.URL, ",")
 	if !ok || !strings.HasPrefix(head, "data:") || !strings.HasSuffix(head, ";base64") {
@@ -218,6 +229,21 @@ func (f *File) UnmarshalJSON(b []byte) (err error) {
 	return err
 }
 
+// FilesOf returns the files among parts that models get as such.
+func FilesOf(parts []Part) (out []File) {
+	for _, p := range parts {
+		if p.Shows() {
+			out = append(out, *p.File)
+		}
+	}
+	return out
+}
+
+// Shows reports whether the part is a file that models get as such.
+func (p Part) Shows() bool {
+	return p.Type == PartFile && p.File != nil && p.File.Mime != MimeText && p.File.Mime != MimeDir
+}
+
 // FilePart makes a part of a file.
 func FilePart(session, message string, f File) Part {
 	return Part{ID: NewID(PrefixPart), SessionID: session, MessageID: message, Type: PartFile, File: &f}
@@ -230,9 +256,9 @@ func (p Part) marshalFile(head partHead) ([]byte, error) {
 	v := p.File.wire()
 	return json.Marshal(struct {
 		partHead
-		Mime   string      `json:"mime"`
-		Name   string      `json:"filename,omitempty"`
-		URL    string      `json:"url"`
-		Source *fileSource `json:"source,omitempty"`
+		Mime   string          `json:"mime"`
+		Name   string          `json:"filename,omitempty"`
+		URL    string          `json:"url"`
+		Source json.RawMessage `json:"source,omitempty"`
 	}{head, v.Mime, v.Name, v.URL, v.Source})
 }

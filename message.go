@@ -141,13 +141,17 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Text returns the message's text parts, joined.
+// Text returns the message's text parts for a model, joined: those of a user message by blank lines.
 func (m Message) Text() string {
 	var b strings.Builder
 	for _, p := range m.Parts {
-		if p.Type == PartText {
-			b.WriteString(p.Text)
+		if p.Type != PartText || p.Ignored {
+			continue
 		}
+		if m.Role == RoleUser && b.Len() > 0 && p.Text != "" && p.Text[0] != '\n' {
+			b.WriteString("\n\n")
+		}
+		b.WriteString(p.Text)
 	}
 	return b.String()
 }

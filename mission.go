@@ -268,6 +268,10 @@ type MissionOptions struct {
 	Session string `json:"session,omitempty"`
 	// Files are attached to the goal. They are stored in the first message, not here.
 	Files []File `json:"files,omitempty"`
+	// Parts are the first message when it is more than the goal with Files after it, and Message is its id, "" for a new one. They are
+	// stored as that message, not here.
+	Parts   []Part `json:"parts,omitempty"`
+	Message string `json:"message,omitempty"`
 	// Attached is the labelled text of files attached to the goal. It is stored as a separate part of the first message, not here.
 	Attached string `json:"attached,omitempty"`
 	// Plan is a file of the project, relative to it, to be carried out as the mission's plan. If empty, the mission writes its own, and

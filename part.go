@@ -17,6 +17,8 @@ const (
 	PartStepStart  PartType = "step-start"
 	PartStepFinish PartType = "step-finish"
 	PartCompaction PartType = "compaction"
+	PartAgent      PartType = "agent"   // an agent that a person names in a message
+	PartSubtask    PartType = "subtask" // work that a person wants an agent to do
 )
 
 // PartTime is when a part began and ended, in Unix milliseconds; End is 0 before its end.
@@ -33,6 +35,7 @@ type Part struct {
 	Type      PartType
 	Text      string     // text, reasoning
 	Synthetic bool       // text written by the host
+	Ignored   bool       // text that a person sees and a model does not
 	Time      PartTime   // text, reasoning
 	CallID    string     // tool
 	Tool      string     // tool
@@ -46,6 +49,18 @@ type Part struct {
 
 	Compaction *Compaction // compaction
 	File       *File       // file
+	Meant      *Meant      // agent, subtask
+}
+
+// Meant is the agent of a part of a person's message. It marshals to OpenCode's fields of that part.
+type Meant struct {
+	Name        string          `json:"name,omitempty"`        // agent
+	Source      json.RawMessage `json:"source,omitempty"`      // agent: where the text names it, as the client says
+	Agent       string          `json:"agent,omitempty"`       // subtask
+	Prompt      string          `json:"prompt,omitempty"`      // subtask
+	Description string          `json:"description,omitempty"` // subtask
+	Model       *ModelRef       `json:"model,omitempty"`       // subtask
+	Command     string          `json:"command,omitempty"`     // subtask
 }
 
 // ToolStatus is the status of a tool call.
@@ -192,8 +207,9 @@ func (p Part) MarshalJSON() ([]byte, error) {
 			partHead
 			Text      string    `json:"text"`
 			Synthetic bool      `json:"synthetic,omitempty"`
+			Ignored   bool      `json:"ignored,omitempty"`
 			Time      *PartTime `json:"time,omitempty"`
-		}{head, p.Text, p.Synthetic, t})
+		}{head, p.Text, p.Synthetic, p.Ignored, t})
 	case PartReasoning:
 		return json.Marshal(struct {
 			partHead
@@ -225,6 +241,11 @@ func (p Part) MarshalJSON() ([]byte, error) {
 		return p.marshalCompaction(head)
 	case PartFile:
 		return p.marshalFile(head)
+	case PartAgent, PartSubtask:
+		return json.Marshal(struct {
+			partHead
+			*Meant
+		}{head, p.Meant})
 	}
 	return nil, fmt.Errorf("part %s has unknown type %q", p.ID, p.Type)
 }
@@ -235,6 +256,7 @@ func (p *Part) UnmarshalJSON(b []byte) error {
 		partHead
 		Text      string     `json:"text"`
 		Synthetic bool       `json:"synthetic"`
+		Ignored   bool       `json:"ignored"`
 		Time      PartTime   `json:"time"`
 		CallID    string     `json:"callID"`
 		Tool      string     `json:"tool"`
@@ -248,7 +270,7 @@ func (p *Part) UnmarshalJSON(b []byte) error {
 	}
 	err := json.Unmarshal(b, &v)
 	*p = Part{ID: v.ID, SessionID: v.SessionID, MessageID: v.MessageID, Type: v.Type, Text: v.Text, Synthetic: v.Synthetic,
-		Time: v.Time, CallID: v.CallID, Tool: v.Tool, State: v.State, Reason: v.Reason,
+		Ignored: v.Ignored, Time: v.Time, CallID: v.CallID, Tool: v.Tool, State: v.State, Reason: v.Reason,
 		Usage: Usage{Tokens: v.Tokens, USD: v.Cost}}
 	switch p.Type {
 	case PartCompaction:
@@ -259,6 +281,11 @@ func (p *Part) UnmarshalJSON(b []byte) error {
 		p.File = new(File)
 		if err == nil {
 			err = p.File.UnmarshalJSON(b)
+		}
+	case PartAgent, PartSubtask:
+		p.Meant = new(Meant)
+		if err == nil {
+			err = json.Unmarshal(b, p.Meant)
 		}
 	}
 	return err

@@ -14,6 +14,7 @@ import (
 	"centurion/guard"
 	"centurion/orchestrator/mail"
 	"centurion/provider/scripted"
+	"centurion/session"
 	"centurion/workspace"
 )
 
@@ -352,14 +353,19 @@ func TestSendRefused(t *testing.T) {
 		refused(mail.Post{To: "tsk_nosuch", Text: "x"}, centurion.KindNotFound, "tsk_nosuch")
 
 		for range 2 {
-			if _, err := r.host.Mail.Send(r.ctx, mail.Post{ID: "dlv_mine", Mission: m.ID, To: "0/0", Text: "once"}); err != nil {
+			if _, err := r.host.Mail.Send(r.ctx, mail.Post{ID: "msg_mine", Mission: m.ID, To: "0/0", Text: "once", Parts: session.Texts("once, in parts")}); err != nil {
 				t.Error(err)
 			}
 		}
+		refused(mail.Post{ID: "msg_mine", To: "0/0", Text: "another"}, centurion.KindUsage, "another message has the id msg_mine")
 		time.Sleep(61 * time.Second) // the worker has ended
 		synctest.Wait()
 		worker := r.task(m.ID, "T1")
-		equal(t, "told", r.heard(worker.Session), "once")
+		equal(t, "told", r.heard(worker.Session), "once, in parts")
+		if got, err := r.store.Message(r.ctx, worker.Session, "msg_mine"); err != nil || got.Text() != "once, in parts" {
+			t.Errorf("under the sender's id is %+v: %v", got, err)
+		}
+		refused(mail.Post{ID: "msg_mine", To: "0/", Text: "once more"}, centurion.KindUsage, "msg_mine")
 		refused(mail.Post{To: "0/0", Text: "x"}, centurion.KindConflict, "0/0 (worker) has ended: its task is completed", "centurion send 0/ --mission "+m.ID)
 		refused(mail.Post{To: worker.ID, Text: "x"}, centurion.KindConflict, "has ended")
 		r.is(<-done, centurion.MissionCompleted, "")

@@ -21,9 +21,12 @@ import (
 // fill gives every field below v a value that is not zero.
 func fill(v reflect.Value, n *int) {
 	*n++
-	if v.Type() == reflect.TypeFor[centurion.Time]() {
-		v.Set(reflect.ValueOf(centurion.Time{Time: time.UnixMilli(int64(*n) * 1000).UTC()}))
-		return
+	for _, whole := range []any{centurion.Time{Time: time.UnixMilli(int64(*n) * 1000).UTC()}, // what has a form of its own in JSON
+		centurion.File{Mime: centurion.MimePDF, Path: "v", Data: []byte{1}}, centurion.Part{ID: "v", Type: centurion.PartText, Text: "v"}} {
+		if v.Type() == reflect.TypeOf(whole) {
+			v.Set(reflect.ValueOf(whole))
+			return
+		}
 	}
 	switch v.Kind() {
 	case reflect.String:

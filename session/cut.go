@@ -206,7 +206,7 @@ func weight(m *centurion.Message) int {
 func resultBytes(m *centurion.Message) (n int) {
 	for _, p := range m.Parts {
 		if p.Type == centurion.PartTool && sent(p) {
-			n += len(resultOf(p.State)) + tokensOfFiles(filesOf(p.State.Attachments))*perToken
+			n += len(resultOf(p.State)) + tokensOfFiles(centurion.FilesOf(p.State.Attachments))*perToken
 		}
 	}
 	return n

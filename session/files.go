@@ -2,7 +2,6 @@ package session
 
 import (
 	"slices"
-	"strings"
 
 	"centurion"
 	"centurion/provider"
@@ -10,44 +9,27 @@ import (
 
 // textOf is the text of a user message, with the names of its files.
 func textOf(m *centurion.Message) string {
-	if !slices.ContainsFunc(m.Parts, isFile) {
+	if !slices.ContainsFunc(m.Parts, centurion.Part.Shows) {
 		return m.Text()
 	}
-	var b strings.Builder
-	for _, p := range m.Parts {
-		switch {
-		case p.Type == centurion.PartText:
-			b.WriteString(p.Text)
-		case isFile(p):
-			if b.Len() > 0 {
-				b.WriteString("\n\n")
-			}
-			b.WriteString(p.File.Label())
+	named := *m
+	named.Parts = slices.Clone(m.Parts)
+	for i, p := range named.Parts {
+		if p.Shows() {
+			named.Parts[i] = centurion.Part{Type: centurion.PartText, Text: p.File.Label()}
 		}
 	}
-	return b.String()
-}
-
-func isFile(p centurion.Part) bool { return p.Type == centurion.PartFile && p.File != nil }
-
-// filesOf returns the files among parts.
-func filesOf(parts []centurion.Part) (out []centurion.File) {
-	for _, p := range parts {
-		if isFile(p) {
-			out = append(out, *p.File)
-		}
-	}
-	return out
+	return named.Text()
 }
 
 // fileTokens estimates the tokens of a message's files, including those of its calls' results.
 func fileTokens(m *centurion.Message) (n int) {
 	for _, p := range m.Parts {
 		switch {
-		case isFile(p):
+		case p.Shows():
 			n += p.File.Tokens()
 		case p.Type == centurion.PartTool && sent(p):
-			n += tokensOfFiles(filesOf(p.State.Attachments))
+			n += tokensOfFiles(centurion.FilesOf(p.State.Attachments))
 		}
 	}
 	return n

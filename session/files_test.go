@@ -50,7 +50,7 @@ func (r *rig) sayWith(text string, files ...centurion.File) {
 	var m centurion.Message
 	err := r.store.Update(r.t.Context(), func(tx *store.Tx) (err error) {
 		rec := r.Record()
-		m, err = session.Say(tx, &rec, centurion.OriginPerson, text, files...)
+		m, err = session.SayParts(tx, &rec, centurion.OriginPerson, "", session.Texts(text, files...))
 		return err
 	})
 	if err != nil {

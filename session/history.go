@@ -44,7 +44,7 @@ func History(stored []centurion.Message) []provider.Message {
 			if others = others || m.Origin != centurion.OriginPerson; others && m.Origin == centurion.OriginPerson {
 				text = fromPerson + text
 			}
-			out = appendUser(out, text, filesOf(m.Parts)...)
+			out = appendUser(out, text, centurion.FilesOf(m.Parts)...)
 			continue
 		}
 		if m.Finish == "" || m.Finish == centurion.FinishError {
@@ -65,7 +65,7 @@ func History(stored []centurion.Message) []provider.Message {
 				said += len(p.Text)
 			case p.Type == centurion.PartTool && sent(p):
 				a.Calls = append(a.Calls, provider.Call{ID: p.CallID, Name: p.Tool, Arguments: string(p.State.Input)})
-				results = append(results, provider.Message{Role: provider.Tool, CallID: p.CallID, Text: resultOf(p.State), Files: filesOf(p.State.Attachments)})
+				results = append(results, provider.Message{Role: provider.Tool, CallID: p.CallID, Text: resultOf(p.State), Files: centurion.FilesOf(p.State.Attachments)})
 			}
 		}
 		if a.Text == "" && len(a.Calls) == 0 {

@@ -64,7 +64,7 @@ func (p *stage) prologue(t *rapid.T, id string) (b behind) {
 		if err := put(centurion.Message{Finish: centurion.FinishToolCalls}, called("old_1")); err != nil {
 			return err
 		}
-		tail, err := session.Say(tx, &rec, centurion.OriginPerson, firstLook, shot)
+		tail, err := session.SayParts(tx, &rec, centurion.OriginPerson, "", session.Texts(firstLook, shot))
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (p *stage) prologue(t *rapid.T, id string) (b behind) {
 		if err := put(centurion.Message{Summary: true, Finish: centurion.FinishStop}, centurion.Part{Type: centurion.PartText, Text: summary}); err != nil {
 			return err
 		}
-		_, err = session.Say(tx, &rec, centurion.OriginPerson, nextLook, shot)
+		_, err = session.SayParts(tx, &rec, centurion.OriginPerson, "", session.Texts(nextLook, shot))
 		return err
 	})
 	if err != nil {

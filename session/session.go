@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"centurion"
@@ -119,7 +120,12 @@ func New(rec centurion.Session, now centurion.Time) centurion.Session {
 }
 
 // Create stores a session with its first message, in tx.
-func Create(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, prompt string, files ...centurion.File) error {
+func Create(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, prompt string) error {
+	return CreateWith(tx, rec, origin, "", Texts(prompt))
+}
+
+// CreateWith stores a session with its first message as [SayParts] does, in tx.
+func CreateWith(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, id string, parts []centurion.Part) error {
 	if err := tx.PutSession(rec); err != nil {
 		return err
 	}
@@ -128,26 +134,46 @@ func Create(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, promp
 	})); err != nil {
 		return err
 	}
-	_, err := Say(tx, rec, origin, prompt, files...)
+	_, err := SayParts(tx, rec, origin, id, parts)
 	return err
 }
 
-// Say appends a user message to a session, in tx, and returns it as stored. Files follow its text.
-func Say(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, text string, files ...centurion.File) (centurion.Message, error) {
-	now, text := time.Now().UnixMilli(), tx.Redacted(text)
-	m := centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: rec.ID, Role: centurion.RoleUser,
-		Origin: origin, Time: centurion.MessageTime{Created: now}, Agent: rec.Agent, Model: modelOf(rec)}
-	p := newPart(&m, centurion.PartText)
-	p.Text, p.Synthetic = text, origin == centurion.OriginHost
-	m.Parts = []centurion.Part{p}
+// Texts are the parts of a message that is a text with files after it.
+func Texts(text string, files ...centurion.File) []centurion.Part {
+	parts := []centurion.Part{{Type: centurion.PartText, Text: text}}
 	for _, f := range files {
-		m.Parts = append(m.Parts, centurion.FilePart(rec.ID, m.ID, f))
+		parts = append(parts, centurion.Part{Type: centurion.PartFile, File: &f})
+	}
+	return parts
+}
+
+// Say appends a user message to a session, in tx, and returns it as stored.
+func Say(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, text string) (centurion.Message, error) {
+	return SayParts(tx, rec, origin, "", Texts(text))
+}
+
+// SayParts appends a user message of parts without ids to a session, in tx, and returns it as stored. id is its id, "" for a new one; the
+// error has centurion.KindUsage if a message has it already.
+func SayParts(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, id string, parts []centurion.Part) (centurion.Message, error) {
+	m := centurion.Message{ID: cmp.Or(id, centurion.NewID(centurion.PrefixMessage)), SessionID: rec.ID, Role: centurion.RoleUser,
+		Origin: origin, Time: centurion.MessageTime{Created: time.Now().UnixMilli()}, Agent: rec.Agent, Model: modelOf(rec)}
+	if id != "" {
+		if err := tx.CheckNewMessage(id); err != nil {
+			return m, err
+		}
+	}
+	for _, p := range parts {
+		p.ID, p.SessionID, p.MessageID = centurion.NewID(centurion.PrefixPart), rec.ID, m.ID
+		p.Text, p.Synthetic = tx.Redacted(p.Text), p.Synthetic || p.Type == centurion.PartText && origin == centurion.OriginHost
+		m.Parts = append(m.Parts, p)
 	}
 	if err := putMessage(tx, &m); err != nil {
 		return m, err
 	}
+	first := slices.IndexFunc(m.Parts, func(p centurion.Part) bool { return p.Type == centurion.PartText })
+	said := m.Parts[max(first, 0)].Text // what is attached to it is not told
 	_, err := tx.Append(fact(rec, centurion.EventMessageCreated, map[string]any{
-		"message": m.ID, "role": m.Role, "origin": origin, "agent": rec.Agent, "text": centurion.Clip(text, 2000)}))
+		"message": m.ID, "role": m.Role, "origin": origin, "agent": rec.Agent, "text": centurion.Clip(said, 2000)}))
 	return m, err
 }
 

@@ -24,7 +24,7 @@ type Tx struct {
 // Delivery is a message or result for the history of a session: a task's result for its delegator, or, with a text and without a task,
 // a message. It is taken once, in the transaction that adds it to the history.
 type Delivery struct {
-	ID      string         `json:"id"`
+	ID      string         `json:"id"` // for a message whose id the sender gave: that one
 	Mission string         `json:"mission"`
 	Session string         `json:"session"`        // the receiver; for a message to a task without a session, the task
 	Task    string         `json:"task"`           // the task with the result
@@ -39,6 +39,7 @@ type Delivery struct {
 	Missed string           `json:"missed,omitempty"` // the original receiver, which had ended before it was read
 
 	Files []centurion.File `json:"files,omitempty"` // attached files, until it is taken
+	Parts []centurion.Part `json:"parts,omitempty"` // the message, if it is more than Text and Files, until it is taken
 }
 
 // The types of [Ask].
@@ -152,6 +153,19 @@ func (tx *Tx) PutMessage(m *centurion.Message) error {
 		}
 	}
 	return tx.put(messageTable, m.ID, m, m.SessionID, m.Prev, string(m.Origin), m.Usage.Unpriced)
+}
+
+// CheckNewMessage refuses, with centurion.KindUsage, the id of a message that exists in any session.
+func (tx *Tx) CheckNewMessage(id string) error {
+	if tx.err != nil {
+		return tx.err
+	}
+	found := false
+	err := tx.c.rows(messageTable, ` WHERE id = ?`, func(*row) error { found = true; return nil }, id)
+	if err == nil && found {
+		return &centurion.Error{Op: "store message", Kind: centurion.KindUsage, Msg: "there is a message " + id + " already", Hint: "give each message an id of its own, or none"}
+	}
+	return tx.failed(err)
 }
 
 // PutPart writes a part by its id. Its position in the message is set by the first write.

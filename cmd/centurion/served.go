@@ -97,7 +97,7 @@ func (p *served) beginSession(ctx context.Context, b v1.Begin) (server.Mission, 
 	if err != nil {
 		return server.Mission{}, err
 	}
-	opts.Session, opts.Files, opts.ShowPlan = b.Session, b.Files, b.ShowPlan
+	opts.Session, opts.Message, opts.Parts, opts.ShowPlan = b.Session, b.Message, b.Parts, b.ShowPlan
 	return p.conn.API().Start(ctx, b.Goal, opts)
 }
 

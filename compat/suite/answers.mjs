@@ -1,7 +1,7 @@
 // Prompts and what comes back: texts, thoughts, tools, aborts, several at once.
 import { readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
-import { check, directory, eventually, idle, Log, messages, model, ok, ours, prompt, same, session, shape, test, textOf, toolParts, v1, v2, words } from './harness.mjs'
+import { check, directory, eventually, idle, Log, messages, model, ok, ours, prompt, refused, same, session, shape, test, textOf, toolParts, v1, v2, words } from './harness.mjs'
 
 const counts = { input: Number, output: Number, reasoning: Number, cache: { read: Number, write: Number } }
 const ids = m => ({ id: /^prt_/, messageID: m.info.id, sessionID: m.info.sessionID })
@@ -40,14 +40,48 @@ test('session.prompt (v1) with agent and model', async t => {
   shape(await ok(v1.session.get({ path: { id: s.id } })), { agent, model: { id: 'fake-1', providerID: 'fake' } }, 'session')
 })
 
+const newID = () => 'msg_' + (BigInt(Date.now()) * 4096n & 0xffffffffffffn).toString(16).padStart(12, '0') + 'ABCDEFGHIJKLMN'
+
 test('session.prompt (v2) keeps the id that a client gives', async t => {
   const s = await session(t)
-  const messageID = 'msg_' + (BigInt(Date.now()) * 4096n & 0xffffffffffffn).toString(16).padStart(12, '0') + 'ABCDEFGHIJKLMN'
+  const messageID = newID()
   const m = await prompt(s, 'say mine', { messageID })
   same(m.info.parentID, messageID, 'parentID')
   const list = await messages(s)
   same(list.map(x => x.info.id), [messageID, m.info.id], 'messages')
 })
+
+test('a later message keeps the id that a client gives', async t => {
+  const s = await session(t)
+  await prompt(s, 'say first')
+  const messageID = newID()
+  same((await prompt(s, 'say second', { messageID })).info.parentID, messageID, 'parentID')
+  const async = newID()
+  await ok(v1.session.promptAsync({ path: { id: s.id }, body: { messageID: async, parts: words('say third') } }))
+  const list = await eventually(() => messages(s), l => textOf(l.at(-1)) === 'third' && l.at(-1).info.time.completed, 'no answer')
+  same(list.filter(m => m.info.role === 'user').map(m => m.info.id).slice(1), [messageID, async], 'ids')
+  const ids = list.map(m => m.info.id)
+  same([...ids].sort(), ids, 'ids sort as the messages')
+})
+
+test('session.command (v1) keeps the id that a client gives', async t => {
+  const s = await session(t)
+  const messageID = newID()
+  const m = await ok(v1.session.command({ path: { id: s.id }, body: { messageID, command: 'greet', arguments: 'Ada' } }))
+  same(m.info.parentID, messageID, 'parentID')
+})
+
+test('a message id without its prefix is 400', async t => {
+  const s = await session(t)
+  await refused(v1.session.prompt({ path: { id: s.id }, body: { messageID: 'nonsense', parts: words('say x') } }), 400)
+})
+
+test('a message id given twice is 400', async t => {
+  const s = await session(t), messageID = newID()
+  await prompt(s, 'say one', { messageID })
+  await refused(v2.session.prompt({ sessionID: s.id, messageID, parts: words('say two') }), 400)
+  same((await messages(s)).length, 2, 'messages')
+}, { skip: !ours && "OpenCode's own server overwrites the message" })
 
 test('session.prompt (v2) is added to the session', async t => {
   const s = await session(t)
@@ -80,6 +114,63 @@ test('session.prompt (v2) with a file', async t => {
   same(textOf(m), 'with a file', 'text')
   const [user] = await messages(s)
   shape(user.parts.find(p => p.type === 'file'), { filename: 'README.md', mime: 'text/plain', url: String }, 'file part')
+})
+
+const fileOf = m => m.parts.find(p => p.type === 'file')
+const saidOf = m => m.parts.filter(p => p.type === 'text' && p.synthetic).map(p => p.text).join('\n')
+
+test('session.prompt (v2) with a text as data', async t => {
+  const s = await session(t)
+  const url = 'data:text/plain;base64,' + Buffer.from('of the client').toString('base64')
+  await ok(v2.session.prompt({ sessionID: s.id, parts: [...words('say data'), { type: 'file', mime: 'text/plain', filename: 'a.txt', url }] }))
+  const [user] = await messages(s)
+  shape(fileOf(user), { filename: 'a.txt', mime: 'text/plain', url }, 'file part')
+  check(saidOf(user).includes('of the client'), 'the model does not get the text', user.parts)
+})
+
+test('session.prompt (v2) with lines of a file', async t => {
+  const s = await session(t)
+  const url = 'file://' + path.join(directory, 'src/hello.go') + '?start=3&end=3'
+  await ok(v2.session.prompt({ sessionID: s.id, parts: [...words('say lines'), { type: 'file', mime: 'text/plain', filename: 'hello.go', url }] }))
+  const [user] = await messages(s)
+  check(/Hello greets/.test(saidOf(user)) && !/package src/.test(saidOf(user)), 'the lines are not those', user.parts)
+  same(fileOf(user).url, url, 'url')
+})
+
+test('session.prompt (v2) with a directory', async t => {
+  const s = await session(t)
+  const url = 'file://' + path.join(directory, 'src')
+  await ok(v2.session.prompt({ sessionID: s.id, parts: [...words('say src'), { type: 'file', mime: 'application/x-directory', filename: 'src', url }] }))
+  const [user] = await messages(s)
+  check(/hello\.go/.test(saidOf(user)), 'the model does not get the list', user.parts)
+  shape(fileOf(user), { mime: 'application/x-directory', url }, 'file part')
+})
+
+test('session.prompt (v2) with a picture of 9 MB in all', async t => {
+  const s = await session(t)
+  const png = Buffer.concat([Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64'), Buffer.alloc(3_400_000)])
+  const picture = n => ({ type: 'file', mime: 'image/png', filename: n + '.png', url: 'data:image/png;base64,' + png.toString('base64') })
+  await ok(v2.session.prompt({ sessionID: s.id, noReply: true, parts: [...words('say pictures'), picture(1), picture(2)] }))
+  const [user] = await messages(s)
+  same(user.parts.filter(p => p.type === 'file').map(p => [p.filename, p.url.length]), [['1.png', picture(1).url.length], ['2.png', picture(2).url.length]], 'files')
+})
+
+test('session.prompt (v2) with an agent that is named', async t => {
+  const s = await session(t)
+  const agent = (await ok(v2.app.agents())).find(a => a.mode === 'subagent' && !a.hidden).name
+  const part = { type: 'agent', name: agent, source: { value: '@' + agent, start: 0, end: agent.length + 1 } }
+  const m = await ok(v2.session.prompt({ sessionID: s.id, parts: [...words('@' + agent + ' look'), part] }))
+  const [user] = await messages(s)
+  shape(user.parts.find(p => p.type === 'agent'), part, 'agent part')
+  check(saidOf(user).includes(agent) && textOf(m).includes(agent), 'the model is not told of the agent', user.parts)
+})
+
+test('session.prompt (v2) with ignored and synthetic texts', async t => {
+  const s = await session(t)
+  const parts = [...words('say seen'), { type: 'text', text: 'by a program', synthetic: true }, { type: 'text', text: 'say unseen', ignored: true }]
+  same(textOf(await ok(v2.session.prompt({ sessionID: s.id, parts }))), 'seen', 'answer')
+  const [user] = await messages(s)
+  same(user.parts.map(p => [p.text, p.synthetic ?? false, p.ignored ?? false]), [['say seen', false, false], ['by a program', true, false], ['say unseen', false, true]], 'parts')
 })
 
 test('session.prompt (v2) with a thought', async t => {

@@ -21,11 +21,18 @@ import (
 // Take adds a delivery to the history of its session.
 func (w *Writer) Take(tx *store.Tx, rec *centurion.Session, p plan.View, d store.Delivery) (centurion.Message, error) {
 	if d.Task == "" {
-		msg, err := session.Say(tx, rec, d.Origin, state.WordsOf(d), d.Files...)
+		id, parts := "", d.Parts
+		if strings.HasPrefix(d.ID, string(centurion.PrefixMessage)) && tx.CheckNewMessage(d.ID) == nil { // else it was given twice meanwhile
+			id = d.ID
+		}
+		if parts == nil || d.Missed != "" {
+			parts = session.Texts(state.WordsOf(d), d.Files...)
+		}
+		msg, err := session.SayParts(tx, rec, d.Origin, id, parts)
 		if err != nil {
 			return msg, err
 		}
-		d.Taken, d.Message, d.Files = centurion.Now(), msg.ID, nil // the message keeps the files
+		d.Taken, d.Message, d.Files, d.Parts = centurion.Now(), msg.ID, nil, nil // the message keeps them
 		return msg, tx.PutDelivery(&d)
 	}
 	t, err := tx.Task(d.Task)

@@ -20,7 +20,8 @@ import (
 
 // Post is a message into a mission.
 type Post struct {
-	// ID identifies the message: sending it again stores it only once. Empty creates a new one.
+	// ID identifies the message: sending it again stores it only once. Empty creates a new one. One that begins with msg becomes the id
+	// of the message in its session.
 	ID string `json:"id,omitempty"`
 	// Mission is the mission of the address or item in To, by its whole id. An id in To needs none.
 	Mission string `json:"mission,omitempty"`
@@ -29,10 +30,12 @@ type Post struct {
 	Text string `json:"text"` // at most MaxPost bytes; the model gets it as it is
 	// Files accompany the text: see centurion.CheckFiles.
 	Files []centurion.File `json:"files,omitempty"`
+	// Parts are the message for the model, if it is more than Text and Files.
+	Parts []centurion.Part `json:"parts,omitempty"`
 	// Queue leaves the message until the receiver's turn has ended. Otherwise the receiver reads it before its next request.
 	Queue  bool             `json:"queue,omitempty"`
 	Origin centurion.Origin `json:"origin,omitempty"` // empty means a person
-	// Resume resumes a mission that has stopped, for a caller that waits for the answer. The server does that; a [Desk] starts no work.
+	// Resume resumes a mission that has stopped, for a caller that wants the answer. The server does that; a [Desk] starts no work.
 	Resume bool `json:"resume,omitempty"`
 }
 
@@ -92,7 +95,7 @@ func (d *Desk) Send(ctx context.Context, p Post) (_ Posted, err error) {
 	if err != nil {
 		return Posted{}, err
 	}
-	if err := d.checkFiles(ctx, to.Session, p.Files); err != nil {
+	if err := d.checkFiles(ctx, to.Session, p.files()); err != nil {
 		return Posted{}, err
 	}
 	if compact, err := p.wantsCompact(); compact || err != nil {
@@ -128,7 +131,12 @@ func (p *Post) complete() error {
 		return &centurion.Error{Op: "send", Kind: centurion.KindUsage, Msg: "the message is longer than " + centurion.Bytes(MaxPost),
 			Hint: "put the details into a file of the project and name it in the message"}
 	}
-	return centurion.CheckFiles(p.Files)
+	return centurion.CheckFiles(p.files())
+}
+
+// files are all files of a message.
+func (p Post) files() []centurion.File {
+	return append(slices.Clip(p.Files), centurion.FilesOf(p.Parts)...)
 }
 
 // put stores a message for a receiver that will still read it.
@@ -137,9 +145,15 @@ func put(tx *store.Tx, p Post, to Receiver) (Posted, error) {
 	if err != nil {
 		return got, err
 	}
-	if _, err := tx.Delivery(p.ID); err == nil {
+	switch was, err := tx.Delivery(p.ID); {
+	case err == nil && was.Mission == m.ID && was.Text == p.Text:
 		return got, nil // the sender did not learn that it had arrived
-	} else if centurion.KindOf(err) != centurion.KindNotFound {
+	case err == nil:
+		return got, &centurion.Error{Op: "send", Kind: centurion.KindUsage, Msg: "another message has the id " + p.ID, Hint: "give each message an id of its own, or none"}
+	case centurion.KindOf(err) != centurion.KindNotFound:
+		return got, err
+	}
+	if err := tx.CheckNewMessage(p.ID); err != nil {
 		return got, err
 	}
 	if reopens(m, got) {
@@ -152,12 +166,12 @@ func put(tx *store.Tx, p Post, to Receiver) (Posted, error) {
 		return got, err
 	}
 	d := store.Delivery{ID: p.ID, Mission: m.ID, Session: cmp.Or(got.Session, got.Task), Wake: true, Created: centurion.Now(), Text: p.Text,
-		Origin: p.Origin, Queue: p.Queue, Files: p.Files}
+		Origin: p.Origin, Queue: p.Queue, Files: p.Files, Parts: p.Parts}
 	if err := tx.PutDelivery(&d); err != nil {
 		return got, err
 	}
 	var files []string
-	for _, f := range d.Files {
+	for _, f := range p.files() {
 		files = append(files, f.Describe())
 	}
 	_, err = tx.Append(centurion.Event{Type: centurion.EventMessageQueued, Mission: m.ID, Session: got.Session, Task: got.Task,

@@ -46,12 +46,10 @@ type Starter struct {
 type opening struct {
 	mission centurion.Mission
 	session centurion.Session
-	text    string // the first message
-	texts   string // attached to it as a separate part
-	listed  string // the list of files, after all of these; a separate part
-	files   []centurion.File
-	instead string // why it begins with another model than the agent's own; empty if it does not
-	note    string // from the host to the person; may be empty
+	message string           // the id of the first message, "" for a new one
+	parts   []centurion.Part // of the first message
+	instead string           // why it begins with another model than the agent's own; empty if it does not
+	note    string           // from the host to the person; may be empty
 }
 
 // record writes a mission with its root session and first message, in one transaction.
@@ -77,13 +75,7 @@ func record(ctx context.Context, st *store.Store, o opening) error {
 			Data: event.Data(d)}); err != nil {
 			return err
 		}
-		err := session.Create(tx, &rec, centurion.OriginPerson, o.text, o.files...)
-		if err == nil {
-			err = attachText(tx, rec.ID, o.texts, false)
-		}
-		if err == nil && o.listed != "" {
-			err = attachText(tx, rec.ID, "---"+o.listed, true)
-		}
+		err := session.CreateWith(tx, &rec, centurion.OriginPerson, o.message, o.parts)
 		if err != nil || o.instead == "" {
 			return err
 		}
@@ -107,9 +99,9 @@ func (s *Starter) Start(ctx context.Context, goal string, opts centurion.Mission
 		return centurion.Mission{}, err
 	}
 	opts.Model = model.Ref.String()
-	files, texts := opts.Files, opts.Attached
-	opts.Files, opts.Attached = nil, "" // they are kept once, in the first message
-	if err := mail.CheckFiles(files, model); err != nil {
+	first := opts
+	opts.Files, opts.Attached, opts.Parts, opts.Message = nil, "", nil, "" // they are kept once, in the first message
+	if err := mail.CheckFiles(append(first.Files, centurion.FilesOf(first.Parts)...), model); err != nil {
 		return centurion.Mission{}, err
 	}
 	isolation, shared, err := s.Project.Isolate(ctx, opts)
@@ -147,7 +139,7 @@ func (s *Starter) Start(ctx context.Context, goal string, opts centurion.Mission
 	told.Given = append(told.Given, given...)
 	rec, instead := s.rootSession(m, owner, model.Ref, told)
 	m.Session = rec.ID
-	return m, record(ctx, s.Store, opening{m, rec, brief.FirstMessage(goal, opts) + earlier, texts, listed, files, instead, note})
+	return m, record(ctx, s.Store, opening{m, rec, first.Message, firstParts(goal, first, earlier, listed), instead, note})
 }
 
 // ownerOf finds the agent that leads a mission with these options, and its model.
@@ -191,18 +183,27 @@ func startedBy(ctx context.Context, st *store.Store, request string) (centurion.
 	return centurion.Mission{}, err
 }
 
-// attachText adds a text to the first message of a session as a part of its own, so that the goal stays as the person typed it. A text of
-// the host is synthetic; the text of a file that came with the goal is not.
-func attachText(tx *store.Tx, session, text string, synthetic bool) error {
-	if text == "" {
-		return nil
+// firstParts are the parts of a mission's first message: the goal as the person typed it, in one part with the host's words unless it has
+// parts of its own, the text of files that came with it, and the list of the project's files.
+func firstParts(goal string, opts centurion.MissionOptions, earlier, listed string) []centurion.Part {
+	text := func(said string, synthetic bool) centurion.Part {
+		return centurion.Part{Type: centurion.PartText, Text: said, Synthetic: synthetic}
 	}
-	t, err := tx.Tree(session)
-	if err != nil {
-		return err
+	whole := brief.FirstMessage(goal, opts) + earlier
+	parts := session.Texts(whole, opts.Files...)
+	if len(opts.Parts) > 0 {
+		parts = opts.Parts
+		if words := strings.TrimPrefix(whole, goal); words != "" {
+			parts = append(parts, text(words, true))
+		}
 	}
-	return tx.PutPart(&centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: session, MessageID: t.Leaf,
-		Type: centurion.PartText, Text: "\n\n" + text, Synthetic: synthetic})
+	if opts.Attached != "" {
+		parts = append(parts, text("\n\n"+opts.Attached, false))
+	}
+	if listed != "" {
+		parts = append(parts, text("\n\n---"+listed, true))
+	}
+	return parts
 }
 
 // checkProfile refuses an unknown profile, and options that a profile does not support.

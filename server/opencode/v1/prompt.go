@@ -3,11 +3,8 @@ package v1
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
-	"errors"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -27,39 +24,18 @@ type prompt struct {
 	Format    any                 `json:"format"`
 	System    string              `json:"system"`
 	Variant   string              `json:"variant"`
-	Parts     []partInput         `json:"parts"`
-}
-
-// partInput is a part of a message: a text, a file, an agent that is meant, or a piece of work for one.
-type partInput struct {
-	ID          string         `json:"id"`
-	Type        string         `json:"type"`
-	Text        string         `json:"text"`
-	Synthetic   bool           `json:"synthetic"`
-	Ignored     bool           `json:"ignored"`
-	Time        any            `json:"time"`
-	Metadata    map[string]any `json:"metadata"`
-	Mime        string         `json:"mime"`
-	Filename    string         `json:"filename"`
-	URL         string         `json:"url"`
-	Source      any            `json:"source"`
-	Name        string         `json:"name"`
-	Prompt      string         `json:"prompt"`
-	Description string         `json:"description"`
-	Agent       string         `json:"agent"`
-	Model       any            `json:"model"`
-	Command     string         `json:"command"`
+	Parts     []centurion.Part    `json:"parts"`
 }
 
 // command is the body of POST /session/{id}/command.
 type command struct {
-	MessageID string      `json:"messageID"`
-	Agent     string      `json:"agent"`
-	Model     string      `json:"model"`
-	Arguments string      `json:"arguments"`
-	Command   string      `json:"command"`
-	Variant   string      `json:"variant"`
-	Parts     []partInput `json:"parts"`
+	MessageID string           `json:"messageID"`
+	Agent     string           `json:"agent"`
+	Model     string           `json:"model"`
+	Arguments string           `json:"arguments"`
+	Command   string           `json:"command"`
+	Variant   string           `json:"variant"`
+	Parts     []centurion.Part `json:"parts"`
 }
 
 func (p *Project) promptRoutes() map[string]route {
@@ -107,11 +83,11 @@ func (p *Project) prompted(r *http.Request, wait bool) (any, error) {
 	if b.NoReply {
 		return nil, &centurion.Error{Kind: centurion.KindUsage, Msg: "noReply: a message without an answer is not there yet", Hint: "leave it out, or put the text into the next message"}
 	}
-	text, files, err := p.content(b.Parts)
+	text, parts, err := p.content(r.Context(), b.Parts)
 	if err != nil {
 		return nil, err
 	}
-	first := Begin{Session: s.ID, Goal: text, Files: files, Agent: b.Agent}
+	first := Begin{Session: s.ID, Goal: text, Message: b.MessageID, Parts: parts, Agent: b.Agent}
 	if b.Model != nil {
 		first.Model = b.Model.String()
 	}
@@ -132,11 +108,12 @@ func (p *Project) commanded(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	said, files, err := p.content(b.Parts)
+	_, parts, err := p.content(r.Context(), b.Parts)
 	if err != nil {
 		return nil, err
 	}
-	first.Session, first.Files, first.Goal = s.ID, append(first.Files, files...), strings.TrimSpace(first.Goal+"\n\n"+said)
+	first.Session, first.Message = s.ID, b.MessageID
+	first.Parts = append([]centurion.Part{{Type: centurion.PartText, Text: first.Goal}}, parts...)
 	if first.Profile != agents.ProfileMission {
 		first.Agent, first.Model = cmp.Or(first.Agent, b.Agent), cmp.Or(first.Model, b.Model)
 	}
@@ -156,8 +133,11 @@ type executedEvent struct {
 
 // bring brings a message to a session, and with wait returns the answer.
 func (p *Project) bring(ctx context.Context, s centurion.Session, b Begin, wait bool) (any, error) {
-	if b.Goal == "" && len(b.Files) == 0 {
-		return nil, &centurion.Error{Kind: centurion.KindUsage, Msg: "parts: the message is empty"}
+	if b.Goal == "" {
+		return nil, usage("parts: the message is empty")
+	}
+	if err := p.checkID(ctx, s.ID, b.Message); err != nil {
+		return nil, err
 	}
 	if err := p.checkModel(ctx, b.Model); err != nil {
 		return nil, err
@@ -168,7 +148,7 @@ func (p *Project) bring(ctx context.Context, s centurion.Session, b Begin, wait 
 	if err := p.sameAgent(ctx, s, b); err != nil {
 		return nil, err
 	}
-	post := mail.Post{ID: centurion.NewID(centurion.PrefixDelivery), To: s.ID, Text: b.Goal, Files: b.Files, Resume: true, Origin: centurion.OriginPerson}
+	post := mail.Post{ID: cmp.Or(b.Message, centurion.NewID(centurion.PrefixDelivery)), To: s.ID, Text: b.Goal, Parts: b.Parts, Resume: true, Origin: centurion.OriginPerson}
 	if !wait {
 		_, err := p.API().Send(ctx, post)
 		return nil, err
@@ -178,6 +158,20 @@ func (p *Project) bring(ctx context.Context, s centurion.Session, b Begin, wait 
 		return nil, err
 	}
 	return p.newest(ctx, s.ID, reply.Message, err)
+}
+
+// checkID refuses an id that a new message cannot have.
+func (p *Project) checkID(ctx context.Context, session, id string) error {
+	if id == "" {
+		return nil
+	}
+	if !ids.MatchString(id) {
+		return usage(fmt.Sprintf("messageID: %q does not begin with msg, or has more than letters, digits and _.-", id))
+	}
+	if _, err := p.API().Message(ctx, session, id); centurion.KindOf(err) != centurion.KindNotFound {
+		return cmp.Or(err, usage("messageID: there is a message "+id+" already"))
+	}
+	return nil
 }
 
 // sameAgent refuses another agent than the session's: its system prompt and tools are fixed.
@@ -245,66 +239,4 @@ func (p *Project) newest(ctx context.Context, session, id string, cause error) (
 		cause = &centurion.Error{Kind: centurion.KindInternal, Msg: "there is no answer"}
 	}
 	return nil, cause
-}
-
-// content makes the text and the files of a message of its parts.
-func (p *Project) content(parts []partInput) (text string, files []centurion.File, err error) {
-	var texts []string
-	for i, part := range parts {
-		switch part.Type {
-		case "text":
-			if !part.Ignored {
-				texts = append(texts, part.Text)
-			}
-		case "file":
-			f, said, ferr := p.file(part)
-			if ferr != nil {
-				err = errors.Join(err, fmt.Errorf("parts[%d]: %w", i, ferr))
-			} else if said != "" {
-				texts = append(texts, said)
-			} else {
-				files = append(files, f)
-			}
-		case "agent": // the text names it as well
-		case "subtask":
-			texts = append(texts, part.Prompt)
-		default:
-			err = errors.Join(err, &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("parts[%d]: there is no type %q of parts", i, part.Type)})
-		}
-	}
-	return strings.TrimSpace(strings.Join(texts, "\n\n")), files, err
-}
-
-// file is an attached file: a picture or a document, or the text of one of the project's files, which is said.
-func (p *Project) file(part partInput) (f centurion.File, said string, err error) {
-	if path, ok := strings.CutPrefix(part.URL, "file://"); ok {
-		path, _, _ = strings.Cut(unescaped(path), "?")
-		rel, err := filepath.Rel(p.Directory, path)
-		if err != nil || !filepath.IsLocal(rel) {
-			return f, "", &centurion.Error{Kind: centurion.KindPermission, Msg: path + " is not in the project"}
-		}
-		data, _, err := p.Files.ReadFile(filepath.ToSlash(rel), maxContent)
-		if err != nil {
-			return f, "", err
-		}
-		return p.attached(filepath.ToSlash(rel), data)
-	}
-	head, body, ok := strings.Cut(part.URL, ",")
-	if !ok || !strings.HasPrefix(head, "data:") || !strings.HasSuffix(head, ";base64") {
-		return f, "", &centurion.Error{Kind: centurion.KindUsage, Msg: "url: a file is a data: URL in base64, or a file: URL in the project"}
-	}
-	data, err := base64.StdEncoding.DecodeString(body)
-	if err != nil {
-		return f, "", &centurion.Error{Kind: centurion.KindUsage, Msg: "url: the data is no base64", Err: err}
-	}
-	return p.attached(cmp.Or(part.Filename, "file"), data)
-}
-
-// attached is a file with this content; a text is said, with its name.
-func (p *Project) attached(name string, data []byte) (f centurion.File, said string, err error) {
-	if centurion.DetectFile(data) == "" && len(data) <= centurion.MaxFile && strings.ToValidUTF8(string(data), "") == string(data) {
-		return f, fmt.Sprintf("File %s:\n\n%s", name, data), nil
-	}
-	f, err = centurion.NewFile(name, data)
-	return f, "", err
 }

@@ -3,6 +3,7 @@ package v1
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/mail"
 	"centurion/store"
 )
 
@@ -21,6 +23,10 @@ func TestBadRequests(t *testing.T) {
 	if err := json.Unmarshal([]byte(opened), &s); err != nil {
 		t.Fatal(err)
 	}
+	x.update(func(tx *store.Tx) error {
+		return errors.Join(tx.PutMessage(&centurion.Message{ID: "msg_taken", SessionID: x.root.ID, Role: centurion.RoleUser}),
+			tx.PutMessage(&centurion.Message{ID: "msg_other", SessionID: "ses_1", Role: centurion.RoleUser}))
+	})
 	id, unknown := s.ID, "/session/"+centurion.NewID(centurion.PrefixSession)
 	for name, test := range map[string]struct {
 		method, path, body string
@@ -41,6 +47,15 @@ func TestBadRequests(t *testing.T) {
 		"no answer wanted":           {"POST", "/session/" + id + "/message", `{"parts":[{"type":"text","text":"go"}],"noReply":true}`, 400, "noReply"},
 		"unknown type of part":       {"POST", "/session/" + id + "/message", `{"parts":[{"type":"song"}]}`, 400, `parts[0]: there is no type \"song\"`},
 		"a file from anywhere":       {"POST", "/session/" + id + "/message", `{"parts":[{"type":"file","mime":"text/plain","url":"file:///etc/passwd"}]}`, 400, "not in the project"},
+		"no base64":                  {"POST", "/session/" + id + "/message", `{"parts":[{"type":"file","mime":"text/plain","url":"data:text/plain;base64,%"}]}`, 400, "base64"},
+		"no picture":                 {"POST", "/session/" + id + "/message", `{"parts":[{"type":"file","mime":"image/png","url":"data:image/png;base64,/w=="}]}`, 400, "parts[0]"},
+		"too long a text":            {"POST", "/session/" + id + "/message", `{"parts":[{"type":"text","text":"` + strings.Repeat("x", mail.MaxPost+1) + `"}]}`, 400, "longer than 256 KB"},
+		"an agent that is not there": {"POST", "/session/" + id + "/message", `{"parts":[{"type":"agent","name":"workr"}]}`, 400, `did you mean \"worker\"?`},
+		"work without a prompt":      {"POST", "/session/" + id + "/message", `{"parts":[{"type":"subtask","agent":"worker","description":"x"}]}`, 400, "a prompt"},
+		"an id that is no message's": {"POST", "/session/" + id + "/message", `{"parts":[{"type":"text","text":"go"}],"messageID":"prt_1"}`, 400, "does not begin with msg"},
+		"an id with a path":          {"POST", "/session/" + id + "/message", `{"parts":[{"type":"text","text":"go"}],"messageID":"msg_/x"}`, 400, "messageID"},
+		"a message id given twice":   {"POST", "/session/" + x.root.ID + "/message", `{"parts":[{"type":"text","text":"go"}],"messageID":"msg_taken"}`, 400, "there is a message msg_taken already"},
+		"an id of another session":   {"POST", "/session/" + x.root.ID + "/prompt_async", `{"parts":[{"type":"text","text":"go"}],"messageID":"msg_other"}`, 400, "there is a message msg_other already"},
 		"a file from the network":    {"POST", "/session/" + id + "/message", `{"parts":[{"type":"file","mime":"text/plain","url":"http://127.0.0.1/x"}]}`, 400, "parts[0]: url"},
 		"unknown model of a message": {"POST", "/session/" + id + "/message", `{"parts":[{"type":"text","text":"go"}],"model":{"providerID":"x","modelID":"y"}}`, 400, `no model`},
 		"unknown agent of a message": {"POST", "/session/" + id + "/message", `{"parts":[{"type":"text","text":"go"}],"agent":"nobody"}`, 400, `no agent`},
@@ -92,17 +107,17 @@ func TestSessions(t *testing.T) {
 		}
 	}
 	picture := base64.StdEncoding.EncodeToString([]byte("plain text"))
-	message := fmt.Sprintf(`{"parts":[{"type":"text","text":"look"},{"type":"text","text":"at this","ignored":true},{"type":"file","mime":"text/plain","filename":"a.txt","url":"data:text/plain;base64,%s"},
-		{"type":"file","mime":"text/plain","url":"file://%s/README.md"}],"model":{"providerID":"custom","modelID":"n"}}`, picture, x.mission.Directory)
+	message := fmt.Sprintf(`{"messageID":"msg_mine","parts":[{"type":"text","text":"look"},{"type":"text","text":"at this","ignored":true},{"type":"file","mime":"text/plain","filename":"a.txt","url":"data:text/plain;base64,%s"}],
+		"model":{"providerID":"custom","modelID":"n"}}`, picture)
 	x.ask("POST", path+"/message", message)
 	x.ask("POST", path+"/command", fmt.Sprintf(`{"command":"task","arguments":"all of it","parts":[{"type":"file","mime":"text/plain","filename":"b.txt","url":"data:text/plain;base64,%s"}]}`, picture))
 	if len(x.begun) != 2 {
 		t.Fatalf("begun: %+v", x.begun)
 	}
-	if b := x.begun[0]; b.Session != s["id"] || b.Model != "custom/n" || b.Agent != "assistant" || b.Profile != "assistant" || b.Goal != "look\n\nFile a.txt:\n\nplain text\n\nFile README.md:\n\n# A\n\nA needle." {
+	if b := x.begun[0]; b.Session != s["id"] || b.Model != "custom/n" || b.Agent != "assistant" || b.Profile != "assistant" || b.Goal != "look" || b.Message != "msg_mine" || len(b.Parts) != 4 {
 		t.Errorf("the first message begins %+v", b)
 	}
-	if b := x.begun[1]; b.Goal != "task: all of it\n\nFile b.txt:\n\nplain text" || b.Profile != "mission" || b.Agent != "" {
+	if b := x.begun[1]; b.Goal != "task: all of it" || len(b.Parts) != 3 || b.Profile != "mission" || b.Agent != "" {
 		t.Errorf("/task begins %+v", b)
 	}
 	if status, body = x.ask("DELETE", path, ""); status != 200 || body != "true" {

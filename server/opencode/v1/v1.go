@@ -47,8 +47,9 @@ type Project struct {
 type Begin struct {
 	Session, Goal         string
 	Agent, Model, Profile string
-	ShowPlan              bool // a person accepts the plan before it is carried out
-	Files                 []centurion.File
+	ShowPlan              bool   // a person accepts the plan before it is carried out
+	Message               string // the message's id, "" for a new one
+	Parts                 []centurion.Part
 }
 
 // maxBody limits a request's body, in bytes: 20 MB of attachments in base64, and text.
