@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"centurion"
 	"centurion/event"
@@ -20,22 +21,30 @@ import (
 	"centurion/store"
 )
 
-// Client accesses the host of a project through its socket.
+// Client accesses the host of a project through its socket, or a server through its port.
 type Client struct {
 	http  *http.Client
+	base  string // without the path of the API
 	token string
-	only  error // why it may only read; nil if it may do everything
+	dir   string // of the project, where there are several; "" is the server's own
+	only  error  // why it may only read; nil if it may do everything
 }
 
 var _ API = (*Client)(nil)
 
 // NewClient returns a client of the host that listens on the unix socket at path. It connects at the first call.
 func NewClient(path, token string) *Client {
-	return &Client{token: token, http: &http.Client{Transport: &http.Transport{
+	return &Client{base: "http://host", token: token, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			var d net.Dialer
 			return d.DialContext(ctx, "unix", path)
 		}}}}
+}
+
+// NewPortClient returns a client of `centurion serve` for the project in a directory, "" for the server's own. base is the address that it
+// prints, with the token; without it the token is given. It connects at the first call.
+func NewPortClient(base, token, dir string) *Client {
+	return &Client{base: strings.TrimRight(base, "/"), token: token, dir: dir, http: &http.Client{Transport: &http.Transport{}}}
 }
 
 // OnlyRead makes every call fail that could change something, with why. It is called before other calls.
@@ -236,11 +245,19 @@ func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (*
 	if c.only != nil && method != http.MethodGet {
 		return nil, c.only
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://host"+Prefix+path, body)
+	req, err := http.NewRequestWithContext(ctx, method, c.base+Prefix+path, body)
 	if err != nil {
 		return nil, &centurion.Error{Op: "ask the host", Kind: centurion.KindInternal, Err: err}
 	}
-	req.Header.Set("Authorization", "Bearer "+c.token)
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if c.dir != "" {
+		q := req.URL.Query()
+		q.Set("directory", c.dir)
+		req.URL.RawQuery = q.Encode()
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
 		if ctx.Err() != nil {

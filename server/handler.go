@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"centurion/orchestrator/roots"
 	"centurion/sandbox"
 	"centurion/takeover"
+	"centurion/text"
 )
 
 // Prefix is the path of the program's own API.
@@ -214,28 +216,42 @@ func post[T any](do func(ctx context.Context, r *http.Request, b T) (any, error)
 	}
 }
 
-// events streams one JSON object per line.
+// events streams one JSON object per line, or for browsers, which ask for it, one per event of text/event-stream.
 func (h handler) events(w http.ResponseWriter, r *http.Request) {
-	after, err := strconv.ParseInt(r.FormValue("after"), 10, 64)
-	if err != nil && r.FormValue("after") != "" {
-		reply(w, nil, &centurion.Error{Kind: centurion.KindUsage, Msg: "after must be a sequence number"})
+	from := cmp.Or(r.FormValue("after"), "0")
+	if last := r.Header.Get("Last-Event-ID"); last != "" { // a browser connects again
+		from = last
+	}
+	after, err := strconv.ParseInt(from, 10, 64)
+	if err != nil {
+		reply(w, nil, &centurion.Error{Kind: centurion.KindUsage, Msg: "after and Last-Event-ID must be sequence numbers"})
 		return
 	}
 	q := EventQuery{After: after, Mission: r.FormValue("mission"), Session: r.FormValue("session"), Task: r.FormValue("task"),
 		Deltas: r.FormValue("deltas") == "true", Follow: r.FormValue("follow") == "true", Keep: r.FormValue("keep") == "true",
 		Toasts: r.FormValue("toasts") == "true", View: r.FormValue("view")}
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	out := json.NewEncoder(w)
+	kind, line := "application/x-ndjson", "%[2]s\n"
+	if strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+		kind, line = "text/event-stream", "%[1]sdata: %[2]s\n\n"
+	}
+	w.Header().Set("Content-Type", kind)
 	flush := http.NewResponseController(w)
 	if err := flush.Flush(); err != nil {
 		return
 	}
+	send := func(v any, id string) error {
+		b, err := json.Marshal(v)
+		if err == nil {
+			_, err = fmt.Fprintf(w, line, id, b)
+		}
+		return err
+	}
 	for e, err := range h.api.Events(r.Context(), q) {
 		if err != nil {
-			_ = out.Encode(failure(err)) // reported in the stream; a disconnected reader cannot be told
+			_ = send(failure(err), "") // reported in the stream; a disconnected reader cannot be told
 			return
 		}
-		if out.Encode(e) != nil {
+		if send(e, text.When(e.Seq > 0, fmt.Sprintf("id: %d\n", e.Seq))) != nil {
 			return
 		}
 		if q.Follow && flush.Flush() != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -190,5 +191,30 @@ func TestBodies(t *testing.T) {
 	h.ServeHTTP(&rec, req)
 	if rec.status != 400 {
 		t.Errorf("after=yesterday: status %d", rec.status)
+	}
+}
+
+// A browser reads the journal as text/event-stream, and goes on after the last event that it has seen.
+func TestEventsForBrowsers(t *testing.T) {
+	p := newProject(t)
+	read := func(header http.Header) (string, []string) {
+		rec := recorder{header: http.Header{}}
+		r := mustRequest(t, http.MethodGet, "/events?after=0", "")
+		r.Header = header
+		server.Routes(p.local, server.Info{}).ServeHTTP(&rec, r)
+		return rec.header.Get("Content-Type"), strings.SplitAfter(strings.TrimSpace(rec.String()), "\n\n")
+	}
+	kind, all := read(http.Header{"Accept": {"text/event-stream"}})
+	if kind != "text/event-stream" || len(all) < 2 || !strings.HasPrefix(all[0], "id: 1\ndata: {\"seq\":1,") {
+		t.Fatalf("%s: %q", kind, all)
+	}
+	if _, rest := read(http.Header{"Accept": {"text/event-stream"}, "Last-Event-Id": {"1"}}); !slices.Equal(rest, all[1:]) {
+		t.Errorf("after the first: %q, want %q", rest, all[1:])
+	}
+	if kind, lines := read(http.Header{"Accept": {"*/*"}}); kind != "application/x-ndjson" || !strings.HasPrefix(lines[0], `{"seq":1,`) {
+		t.Errorf("%s: %q", kind, lines)
+	}
+	if _, wrong := read(http.Header{"Last-Event-Id": {"x"}}); !strings.Contains(wrong[0], "must be sequence numbers") {
+		t.Errorf("no number: %q", wrong)
 	}
 }

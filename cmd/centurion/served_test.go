@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"centurion"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 
 	"centurion/guard"
 	"centurion/provider/scripted"
+	"centurion/server"
 )
 
 // serveTest is a server with a home and a model of its own.
@@ -201,4 +203,36 @@ func TestServeTakesOver(t *testing.T) {
 	events.until("message.part.updated", "the long one is done")
 	s.post("/session/"+session+"/prompt_async", dir, `{"parts": [{"type": "text", "text": "and again"}]}`)
 	events.until("message.part.updated", "the short one is done", session)
+}
+
+// The typed client of our own API reaches every project over the port, with the token in the address or beside it.
+func TestServeOwnAPI(t *testing.T) {
+	s := startServe(t, func(scripted.Request) scripted.Answer { return scripted.Answer{Say: "It is done already."} })
+	dir := t.TempDir()
+	base, token, _ := strings.Cut(s.url, server.TokenPath)
+	for name, c := range map[string]*server.Client{"in the address": server.NewPortClient(s.url, "", dir), "beside it": server.NewPortClient(base, token, dir)} {
+		info, err := c.Info(t.Context())
+		if err != nil || info.Directory != dir || info.Version != Version {
+			t.Errorf("%s: %+v, %v", name, info, err)
+		}
+		m, err := c.Start(t.Context(), "go", centurion.MissionOptions{Model: "openai/gpt-5", Profile: "assistant"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := false
+		for e, err := range c.Events(t.Context(), server.EventQuery{Mission: m.ID, Follow: true}) {
+			if done = done || e.Type == centurion.EventMissionCompleted; done || err != nil {
+				break
+			}
+		}
+		if all, err := c.Missions(t.Context()); !done || err != nil || all[0].ID != m.ID || all[0].Status != centurion.MissionCompleted {
+			t.Errorf("%s: %+v, %v", name, all, err)
+		}
+		c.Close()
+	}
+	c := server.NewPortClient(base, "wrong", dir)
+	defer c.Close()
+	if _, err := c.Missions(t.Context()); centurion.KindOf(err) != centurion.KindAuth {
+		t.Errorf("with a wrong token: %v", err)
+	}
 }
