@@ -8,5 +8,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 target=${1:-}
 shift || true
 source "$here/start.sh"
+mkdir "$work/bin"
+case $target in
+opencode) ln -s "${serve[0]}" "$work/bin/opencode" ;;
+centurion) "${serve[0]}" serve --install-launcher "$work/bin" >&2 ;;
+esac
 cd "$here"
-TARGET=$target BASE_URL=$url DIRECTORY=$project OTHER_DIRECTORY=$other RIPGREP=$(command -v rg || true) node suite.mjs "$@"
+(PATH="$work/bin:$PATH" clean TARGET="$target" BASE_URL="$url" OTHER_DIRECTORY="$other" RIPGREP="$(command -v rg || true)" node suite.mjs "$@")

@@ -8,6 +8,7 @@ import './suite/history.mjs'
 import './suite/asks.mjs'
 import './suite/events.mjs'
 import './suite/errors.mjs'
+import './suite/launcher.mjs'
 
 await ready()
 const passed = await runAll(process.argv.slice(2))

@@ -29,7 +29,7 @@ const defaultPort = 4096
 func serveCommand(c *cli) *cobra.Command {
 	f := &runFlags{}
 	o := &serving{cli: c, flags: f, shared: host.NewShared()}
-	var level string
+	var level, launcher string
 	cmd := &cobra.Command{
 		Use:   "serve [flags]",
 		Short: "Serve clients of OpenCode",
@@ -39,6 +39,9 @@ func serveCommand(c *cli) *cobra.Command {
 		Example: "  centurion serve\n  centurion serve --port 0 --dir ../api\n  opencode attach http://127.0.0.1:4096/t/TOKEN",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if launcher != "" {
+				return c.installLauncher(launcher)
+			}
 			f.costSet = cmd.Flags().Changed("max-cost")
 			return o.serve(cmd.Context(), cmd.Flags().Changed("port"))
 		},
@@ -46,6 +49,7 @@ func serveCommand(c *cli) *cobra.Command {
 	f.bind(cmd)
 	cmd.Flags().StringVar(&o.hostname, "hostname", "127.0.0.1", "the loopback address to listen on")
 	cmd.Flags().IntVar(&o.port, "port", defaultPort, "the port; 0 for any free one")
+	cmd.Flags().StringVar(&launcher, "install-launcher", "", "only write a program named opencode into `DIR`, by which OpenCode's SDK starts this server")
 	cmd.Flags().StringVar(&level, "log-level", "", "for callers that know OpenCode's flag; it changes nothing")
 	for _, name := range []string{"format", "detach", "yes", "merge", "log-level"} {
 		_ = cmd.Flags().MarkHidden(name)
