@@ -153,7 +153,7 @@ func (s *Store) Message(ctx context.Context, session, id string, parts ...string
 				return err
 			}
 			if len(parts) == 0 {
-				return addParts(c, session, found)
+				return addPartsWhere(c, found, ` WHERE session = ? AND message = ? ORDER BY seq`, session, id)
 			}
 			for _, part := range parts {
 				if err := addPartsWhere(c, found, ` WHERE id = ? AND message = ?`, part, id); err != nil {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// Issue "Real OpenCode clients", hangs: readers that never read hold no one up and take no memory; every other reader gets all facts.
+// R14; issue "Real OpenCode clients", hangs: readers that never read hold no one up and take no memory; every other reader gets all facts.
 func TestReadersThatNeverRead(t *testing.T) {
 	const deaf, reading, rounds, limit = 20, 20, 1000, 64 << 20
 	x := newRig(t)
