@@ -10,6 +10,7 @@
 //   ask a question     calls the tool that asks the person, with the choices red and blue
 //   todo TEXT          calls the tool that keeps the to-do list
 //   delegate TEXT      calls the tool that starts another agent, with the prompt "say TEXT"
+//   plan TEXT          calls the tools that write a plan of two items, and start an agent on the first one with the prompt "say TEXT"
 //   call TOOL JSON     calls any tool, known or not
 //   fail               is refused with status 400
 //
@@ -20,7 +21,7 @@ import path from 'node:path'
 
 const usage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }
 const sleep = ms => new Promise(done => setTimeout(done, ms))
-const words = /^(say|think|slow|run bash:|write|read|ask a question|todo|delegate|call|fail)(?: +(.*))?$/m
+const words = /^(say|think|slow|run bash:|write|read|ask a question|todo|delegate|plan|call|fail)(?: +(.*))?$/m
 
 function text(content) {
   if (typeof content === 'string') return content
@@ -45,6 +46,9 @@ function calls(word, rest, offered, directory) {
     case 'todo':
       if (has('todowrite')) return ['todowrite', { todos: [{ content: rest, status: 'in_progress', priority: 'high' }] }]
       return ['update_todo', { add: [{ title: rest }] }]
+    case 'plan':
+      return [['update_todo', { content: `# Plan\n- [ ] T1 ${rest} @worker\n- [ ] T2 Look at it @worker\n`, level: 2 }],
+        ['delegate_task', { agent: 'worker', item: 'T1', description: 'an item', prompt: 'say ' + rest }]]
     case 'delegate':
       if (has('task')) return ['task', { description: 'a delegation', prompt: 'say ' + rest, subagent_type: 'general' }]
       if (has('sub_agent')) return ['sub_agent', { prompt: 'say ' + rest }]
@@ -52,7 +56,7 @@ function calls(word, rest, offered, directory) {
   }
 }
 
-// answer returns what the model says to a request: thought, text, call, or a refusal.
+// answer returns what the model says to a request: thought, text, calls, or a refusal.
 function answer(body) {
   const { messages = [], tools = [] } = body
   const last = messages.at(-1)
@@ -70,15 +74,15 @@ function answer(body) {
     case 'slow': return { text: Array.from({ length: Number(rest) || 50 }, (_, i) => 'word' + (i + 1) + ' ').join(''), slow: true }
     case 'fail': return { refused: 'this model refuses' }
   }
-  const [tool, args] = calls(word, rest, tools.map(t => t.function?.name), process.env.DIRECTORY ?? process.cwd())
-  return { call: { tool, args: JSON.stringify(args) } }
+  const made = calls(word, rest, tools.map(t => t.function?.name), process.env.DIRECTORY ?? process.cwd())
+  return { calls: (Array.isArray(made[0]) ? made : [made]).map(([tool, args]) => ({ tool, args: JSON.stringify(args) })) }
 }
 
 let serial = 0
 
 function message(a) {
-  const call = a.call && [{ id: 'call_' + ++serial, type: 'function', function: { name: a.call.tool, arguments: a.call.args } }]
-  return { role: 'assistant', content: a.text ?? null, ...(a.thought && { reasoning_content: a.thought }), ...(call && { tool_calls: call }) }
+  const made = a.calls?.map(c => ({ id: 'call_' + ++serial, type: 'function', function: { name: c.tool, arguments: c.args } }))
+  return { role: 'assistant', content: a.text ?? null, ...(a.thought && { reasoning_content: a.thought }), ...(made && { tool_calls: made }) }
 }
 
 async function stream(res, a, model, gone) {
@@ -93,12 +97,11 @@ async function stream(res, a, model, gone) {
     if (gone()) return
     send({ content: word })
   }
-  if (a.call) {
-    const head = { index: 0, id: 'call_' + ++serial, type: 'function', function: { name: a.call.tool, arguments: '' } }
-    send({ tool_calls: [head] })
-    send({ tool_calls: [{ index: 0, function: { arguments: a.call.args } }] })
+  for (const [index, c] of (a.calls ?? []).entries()) {
+    send({ tool_calls: [{ index, id: 'call_' + ++serial, type: 'function', function: { name: c.tool, arguments: '' } }] })
+    send({ tool_calls: [{ index, function: { arguments: c.args } }] })
   }
-  send({}, a.call ? 'tool_calls' : 'stop')
+  send({}, a.calls ? 'tool_calls' : 'stop')
   res.write('data: ' + JSON.stringify({ id, object: 'chat.completion.chunk', created: 1, model, choices: [], usage }) + '\n\n')
   res.end('data: [DONE]\n\n')
 }
@@ -115,6 +118,6 @@ const server = createServer(async (req, res) => {
   if (a.refused) return json(400, { error: { message: a.refused, type: 'invalid_request_error' } })
   if (body.stream) return stream(res, a, body.model, () => res.destroyed)
   return json(200, { id: 'chatcmpl-' + ++serial, object: 'chat.completion', created: 1, model: body.model, usage,
-    choices: [{ index: 0, message: message(a), finish_reason: a.call ? 'tool_calls' : 'stop' }] })
+    choices: [{ index: 0, message: message(a), finish_reason: a.calls ? 'tool_calls' : 'stop' }] })
 })
 server.listen(Number(process.env.MODEL_PORT ?? 0), '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}/v1`))

@@ -12,5 +12,5 @@ if ! command -v tmux >/dev/null; then
 fi
 source "$here/start.sh"
 cd "$here"
-clean TARGET="$target" BASE_URL="$url" LOGS="$work" CLIENT="$here/node_modules/opencode-linux-x64/bin/opencode" node tui.mjs "$@" & pids+=($!)
+clean TARGET="$target" BASE_URL="$url" OTHER_DIRECTORY="$other" SERVE="${serve[*]}" LOGS="$work" CLIENT="$here/node_modules/opencode-linux-x64/bin/opencode" node tui.mjs "$@" & pids+=($!)
 wait "$!"
