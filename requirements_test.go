@@ -68,7 +68,6 @@ func partly() map[string]string {
 		"IKI-76": "`--orphan` comes with a person's own agents",
 		"IKI-86": "the limit of 20 comes with a person's own agents",
 		"S3":     "on Linux only; what a way does not stop is listed by doctor, and tried by trial S3",
-		"S5":     "there is no port, so that no Host or Origin can be foreign: that comes with the OpenCode server (step 10). Trial S5 tries what an agent's own child can reach",
 		"S8":     "network and writes outside are tried by trial S3",
 	}
 }

@@ -35,9 +35,25 @@ func attack(args []string) error {
 		return controlHost(target, args[2], http.MethodGet, "missions", "")
 	case "approve":
 		return controlHost(target, args[2], http.MethodPost, "asks/"+args[3], `{"answer": "once"}`)
+	case "serve":
+		return replyTo(target, args[2])
 	default:
 		return systemCall(kind, target)
 	}
+}
+
+// replyTo allows what an ask is about, as a client of OpenCode's does.
+func replyTo(url, ask string) error {
+	client := http.Client{Timeout: attackLimit}
+	resp, err := client.Post(url+"/permission/"+ask+"/reply", "application/json", strings.NewReader(`{"reply":"once"}`))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= 300 {
+		return errors.New(resp.Status)
+	}
+	return nil
 }
 
 // talk sends a line and waits for its echo.
