@@ -19,7 +19,7 @@ func TestLaunchctl(t *testing.T) {
 		t.Skip("the stand-in is a shell script")
 	}
 	dir := t.TempDir()
-	s := service.Program{Executable: "/opt/centurion", UID: 501}
+	s := service.Program{Name: service.Resuming, Executable: "/opt/centurion", UID: 501}
 	s.Home = filepath.Join(dir, "the home")
 	u, err := service.New("darwin", s)
 	if err != nil {
@@ -50,12 +50,12 @@ esac
 		says, log string
 		running   bool
 	}{
-		{func() error { return manager.installWith(t.Context(), u) }, "installed " + u.File, "print bootout bootstrap", true},
-		{func() error { return manager.installWith(t.Context(), u) }, "installed " + u.File, "print bootout bootstrap bootstrap", true},
+		{func() error { return manager.installWith(t.Context(), u, "") }, "installed " + u.File, "print bootout bootstrap", true},
+		{func() error { return manager.installWith(t.Context(), u, "") }, "installed " + u.File, "print bootout bootstrap bootstrap", true},
 		{func() error { return manager.removeWith(t.Context(), u) }, "removed " + u.File, "bootout", false},
 		{func() error { return manager.removeWith(t.Context(), u) }, "not installed", "", false},
 		{func() error {
-			return errors.Join(os.WriteFile(filepath.Join(dir, "nosession"), nil, 0o600), manager.installWith(t.Context(), u))
+			return errors.Join(os.WriteFile(filepath.Join(dir, "nosession"), nil, 0o600), manager.installWith(t.Context(), u, ""))
 		}, "\n  launchctl bootstrap gui/501 '" + u.File + "'\n", "print", false},
 	}
 	for i, step := range steps {

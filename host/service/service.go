@@ -117,13 +117,18 @@ func manage(ctx context.Context, command []string) (string, error) {
 func Typed(command []string) string {
 	words := slices.Clone(command)
 	for i, w := range words {
-		if strings.ContainsFunc(w, func(r rune) bool {
-			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./=:,+@", r)
-		}) {
+		if !isPlain(w) {
 			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 	}
 	return strings.Join(words, " ")
+}
+
+// isPlain reports whether a word means itself, in a shell and in a unit.
+func isPlain(word string) bool {
+	return !strings.ContainsFunc(word, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./=:,+@", r)
+	})
 }
 
 // Install writes the service's file and starts it. If the supervisor cannot be reached, as in a container or before the first login,

@@ -16,7 +16,7 @@ import (
 )
 
 // odd is a service whose paths hold everything that a unit file or XML has a use for.
-var odd = Program{Executable: `/opt/a b/100% "x" $HOME\n<&>/centurion`, Env: []string{"PATH=/usr/bin:/o p/t%", "CENTURION_HOME=/s \"t\" $a\te"},
+var odd = Program{Name: Resuming, About: "resume", Args: []string{"service", "run", "--dir", `/a "b" 5% $x`}, Executable: `/opt/a b/100% "x" $HOME\n<&>/centurion`, Env: []string{"PATH=/usr/bin:/o p/t%", "CENTURION_HOME=/s \"t\" $a\te"},
 	Home: "/home/o & o", Config: "/home/o & o/.config", UID: 501}
 
 // What a systemd unit says is what was meant, whatever the paths hold.
@@ -32,7 +32,7 @@ func TestSystemdUnit(t *testing.T) {
 	}
 	lines := strings.Split(u.text, "\n")
 	for _, want := range []string{
-		`ExecStart="/opt/a b/100%% $HOME<&>/centurion" service run`,
+		`ExecStart="/opt/a b/100%% $HOME<&>/centurion" service run --dir "/a \"b\" 5%% $$x"`,
 		`Environment="PATH=/usr/bin:/o p/t%%"`, `Environment="CENTURION_HOME=/s \"t\" $a\te"`,
 		"Type=simple", "Restart=on-failure", "KillMode=mixed", "WantedBy=default.target", "[Unit]", "[Service]", "[Install]",
 	} {
@@ -44,7 +44,7 @@ func TestSystemdUnit(t *testing.T) {
 		t.Errorf("line ends and backslashes are written as %s", got)
 	}
 	for _, exe := range []string{`/a"b`, `/a'b`, `/a\b`, "/a\nb"} {
-		if _, err := New("linux", Program{Executable: exe}); centurion.KindOf(err) != centurion.KindUsage || centurion.HintOf(err) == "" {
+		if _, err := New("linux", Program{Name: Serving, Executable: exe}); centurion.KindOf(err) != centurion.KindUsage || centurion.HintOf(err) == "" {
 			t.Errorf("%q, which systemd refuses: %v", exe, err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestSystemdReadsUnit(t *testing.T) {
 	verify := func(exe string) string {
 		s := odd
 		s.Executable = exe
-		file := filepath.Join(t.TempDir(), unitName)
+		file := filepath.Join(t.TempDir(), Resuming+".service")
 		if err := writeWhole(file, systemdUnit(s)); err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestSystemdReadsUnit(t *testing.T) {
 	if !strings.Contains(missing, "nothing") {
 		t.Fatalf("systemd-analyze does not look for programs here: %s", missing)
 	}
-	if out := verify(there); strings.Contains(out, unitName) || strings.Contains(out, "ommand") {
+	if out := verify(there); strings.Contains(out, Resuming+".service") || strings.Contains(out, "ommand") {
 		t.Errorf("systemd says: %s", out)
 	}
 }
@@ -115,7 +115,7 @@ func TestLaunchAgent(t *testing.T) {
 		}
 	}
 	for _, want := range [][]string{
-		{"Label", "centurion", "ProgramArguments", odd.Executable, "service", "run", "EnvironmentVariables"},
+		{"Label", "centurion", "ProgramArguments", odd.Executable, "service", "run", "--dir", `/a "b" 5% $x`, "EnvironmentVariables"},
 		{"PATH", "/usr/bin:/o p/t%", "CENTURION_HOME", "/s \"t\" $a\te"},
 		{"RunAtLoad"},
 	} {

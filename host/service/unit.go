@@ -26,14 +26,17 @@ type Supervisor struct {
 	active string
 }
 
-// The names of the service in the supervisors.
+// The names of the services in the supervisors.
 const (
-	unitName    = "centurion.service"
-	launchLabel = "centurion"
+	Resuming = "centurion"
+	Serving  = "centurion-serve"
 )
 
 // Program is what a supervisor needs to know.
 type Program struct {
+	Name       string   // of the service: Resuming or Serving
+	About      string   // what it does, in one line
+	Args       []string // of the program
 	Executable string   // absolute
 	Env        []string // NAME=value
 	Home       string   // the person's
@@ -49,20 +52,20 @@ func New(goos string, s Program) (*Supervisor, error) {
 			return nil, &centurion.Error{Op: "install service", Kind: centurion.KindUsage, Msg: fmt.Sprintf("systemd takes no program whose path holds quotes, backslashes or control characters: %q", s.Executable),
 				Hint: "put the program where its path holds none, as in ~/.local/bin"}
 		}
-		dir := filepath.Join(s.Config, "systemd", "user")
+		dir, unit := filepath.Join(s.Config, "systemd", "user"), s.Name+".service"
 		ctl := func(args ...string) []string { return append([]string{"systemctl", "--user"}, args...) }
-		return &Supervisor{File: filepath.Join(dir, unitName), text: systemdUnit(s),
-			links: []string{filepath.Join(dir, "default.target.wants", unitName)},
-			reach: ctl("daemon-reload"), start: ctl("enable", "--now", unitName), Later: [][]string{ctl("daemon-reload"), ctl("enable", "--now", unitName)},
-			stop: ctl("disable", "--now", unitName), after: ctl("daemon-reload"), state: ctl("is-active", unitName), active: "active"}, nil
+		return &Supervisor{File: filepath.Join(dir, unit), text: systemdUnit(s),
+			links: []string{filepath.Join(dir, "default.target.wants", unit)},
+			reach: ctl("daemon-reload"), start: ctl("enable", "--now", unit), Later: [][]string{ctl("daemon-reload"), ctl("enable", "--now", unit)},
+			stop: ctl("disable", "--now", unit), after: ctl("daemon-reload"), state: ctl("is-active", unit), active: "active"}, nil
 	case "darwin":
 		domain := fmt.Sprintf("gui/%d", s.UID)
-		file := filepath.Join(s.Home, "Library", "LaunchAgents", launchLabel+".plist")
+		file := filepath.Join(s.Home, "Library", "LaunchAgents", s.Name+".plist")
 		bootstrap := []string{"launchctl", "bootstrap", domain, file}
-		bootout := []string{"launchctl", "bootout", domain + "/" + launchLabel}
+		bootout := []string{"launchctl", "bootout", domain + "/" + s.Name}
 		return &Supervisor{File: file, text: launchAgent(s), reach: []string{"launchctl", "print", domain}, forget: bootout,
 			start: bootstrap, Later: [][]string{bootstrap}, stop: bootout,
-			state: []string{"launchctl", "print", domain + "/" + launchLabel}, active: "state = running"}, nil
+			state: []string{"launchctl", "print", domain + "/" + s.Name}, active: "state = running"}, nil
 	}
 	return nil, &centurion.Error{Op: "find service manager", Kind: centurion.KindUsage, Msg: "how a service is installed on " + goos + " is not known here",
 		Hint: "let the system start `centurion service run` when you log in"}
@@ -73,12 +76,19 @@ func New(goos string, s Program) (*Supervisor, error) {
 func systemdUnit(s Program) string {
 	var b strings.Builder
 	b.WriteString("[Unit]\n" +
-		"Description=Centurion: resume missions that a restart interrupted\n" +
+		"Description=Centurion: " + s.About + "\n" +
 		"StartLimitIntervalSec=600\n" +
 		"StartLimitBurst=5\n" +
 		"\n[Service]\n" +
 		"Type=simple\n")
-	fmt.Fprintf(&b, "ExecStart=%s service run\n", systemdWord(s.Executable))
+	fmt.Fprintf(&b, "ExecStart=%s", systemdWord(s.Executable))
+	for _, arg := range s.Args {
+		if !isPlain(arg) {
+			arg = systemdWord(strings.ReplaceAll(arg, "$", "$$")) // a dollar sign starts a variable there
+		}
+		b.WriteString(" " + arg)
+	}
+	b.WriteString("\n")
 	for _, kv := range s.Env {
 		fmt.Fprintf(&b, "Environment=%s\n", systemdWord(kv))
 	}
@@ -102,9 +112,9 @@ func launchAgent(s Program) string {
 	var b strings.Builder
 	b.WriteString(xml.Header + `<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">` + "\n" +
 		"<plist version=\"1.0\">\n<dict>\n")
-	key(&b, "\t", "Label", launchLabel)
+	key(&b, "\t", "Label", s.Name)
 	b.WriteString("\t<key>ProgramArguments</key>\n\t<array>\n")
-	for _, arg := range []string{s.Executable, "service", "run"} {
+	for _, arg := range append([]string{s.Executable}, s.Args...) {
 		element(&b, "\t\t", "string", arg)
 	}
 	b.WriteString("\t</array>\n\t<key>EnvironmentVariables</key>\n\t<dict>\n")
@@ -113,7 +123,7 @@ func launchAgent(s Program) string {
 		key(&b, "\t\t", name, value)
 	}
 	b.WriteString("\t</dict>\n")
-	key(&b, "\t", "StandardErrorPath", filepath.Join(s.Home, "Library", "Logs", "centurion.log"))
+	key(&b, "\t", "StandardErrorPath", filepath.Join(s.Home, "Library", "Logs", s.Name+".log"))
 	b.WriteString("\t<key>RunAtLoad</key>\n\t<true/>\n" +
 		"\t<key>KeepAlive</key>\n\t<dict>\n\t\t<key>SuccessfulExit</key>\n\t\t<false/>\n\t</dict>\n" +
 		"\t<key>ThrottleInterval</key>\n\t<integer>10</integer>\n" +
