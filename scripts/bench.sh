@@ -13,6 +13,8 @@ run ./session '^BenchmarkRound$' 500x
 run ./session '^BenchmarkSessions$' 5x
 run ./orchestrator '^BenchmarkMission50$' 3x
 run ./server '^BenchmarkToken$' 3x
+run ./server/opencode/v1 '^Benchmark(Fact|List)$' 50x
+run ./cmd/centurion '^BenchmarkServe' 5x
 run ./tui '^Benchmark' 100x
 run ./provider '^BenchmarkStream$' 500x
 run ./worktree '^Benchmark(Take|Snapshot|RebaseAdvance|ShadowSave)$' 20x
