@@ -18,7 +18,7 @@ func (l *Local) Send(ctx context.Context, p mail.Post) (mail.Posted, error) {
 		return mail.Posted{}, err
 	}
 	got, err := l.Host.Mail.Send(ctx, p)
-	if err != nil || got.Compact || got.Status != centurion.MissionBlocked && !p.Resume || got.Working || got.Task != "" || l.Work == nil {
+	if err != nil || got.Compact || got.Status != centurion.MissionBlocked && !p.Resume || p.NoReply || got.Working || got.Task != "" || l.Work == nil {
 		return got, err
 	}
 	if err := l.Work.Launch(got.Mission); err != nil { // the message is the awaited answer, or is to have one

@@ -33,10 +33,11 @@ type Delivery struct {
 	Taken   centurion.Time `json:"taken,omitzero"`    // zero while pending
 	Message string         `json:"message,omitempty"` // the message that contains it
 
-	Text   string           `json:"text,omitempty"`   // of a message
-	Origin centurion.Origin `json:"origin,omitempty"` // its author
-	Queue  bool             `json:"queue,omitempty"`  // it waits for the end of the receiver's turn
-	Missed string           `json:"missed,omitempty"` // the original receiver, which had ended before it was read
+	Text    string           `json:"text,omitempty"`     // of a message
+	Origin  centurion.Origin `json:"origin,omitempty"`   // its author
+	Queue   bool             `json:"queue,omitempty"`    // it waits for the end of the receiver's turn
+	NoReply bool             `json:"no_reply,omitempty"` // it wants no answer, and the next request has it
+	Missed  string           `json:"missed,omitempty"`   // the original receiver, which had ended before it was read
 
 	Files []centurion.File `json:"files,omitempty"` // attached files, until it is taken
 	Parts []centurion.Part `json:"parts,omitempty"` // the message, if it is more than Text and Files, until it is taken

@@ -99,6 +99,21 @@ test('session.prompt (v2) with noReply returns the message of the user', async t
   check(!(s.id in await ok(v2.session.status())), 'the session works')
 })
 
+test('a message without an answer is part of the conversation', async t => {
+  const log = await Log.v2(t)
+  const s = await session(t)
+  const first = await prompt(s, 'it is Monday', { noReply: true, messageID: newID() })
+  same(textOf(await prompt(s, 'say one')), 'one', 'answer')
+  const m = await prompt(s, 'it rains', { noReply: true })
+  same([m.info.role, m.parts.map(p => p.text)], ['user', ['it rains']], 'the message')
+  check(!(s.id in await ok(v2.session.status())), 'the session works')
+  await log.until(e => e.type === 'message.updated' && e.properties.info.id === m.info.id, 'message.updated')
+  same(textOf(await prompt(s, 'say two')), 'two', 'answer')
+  const list = await messages(s)
+  same(list.map(textOf), ['it is Monday', 'say one', 'one', 'it rains', 'say two', 'two'], 'messages')
+  same(list[0].info.id, first.info.id, 'first message')
+})
+
 test('session.prompt (v1) with two texts', async t => {
   const s = await session(t)
   const m = await ok(v1.session.prompt({ path: { id: s.id }, body: { parts: [...words('background'), ...words('say both')] } }))

@@ -21,14 +21,7 @@ import (
 // Take adds a delivery to the history of its session.
 func (w *Writer) Take(tx *store.Tx, rec *centurion.Session, p plan.View, d store.Delivery) (centurion.Message, error) {
 	if d.Task == "" {
-		id, parts := "", d.Parts
-		if strings.HasPrefix(d.ID, string(centurion.PrefixMessage)) && tx.CheckNewMessage(d.ID) == nil { // else it was given twice meanwhile
-			id = d.ID
-		}
-		if parts == nil || d.Missed != "" {
-			parts = session.Texts(state.WordsOf(d), d.Files...)
-		}
-		msg, err := session.SayParts(tx, rec, d.Origin, id, parts)
+		msg, err := state.Say(tx, rec, d)
 		if err != nil {
 			return msg, err
 		}

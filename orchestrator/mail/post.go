@@ -35,6 +35,8 @@ type Post struct {
 	// Queue leaves the message until the receiver's turn has ended. Otherwise the receiver reads it before its next request.
 	Queue  bool             `json:"queue,omitempty"`
 	Origin centurion.Origin `json:"origin,omitempty"` // empty means a person
+	// NoReply adds the message to a conversation without an answer; the next request has it. An opened session takes such a message, too.
+	NoReply bool `json:"no_reply,omitempty"`
 	// Resume resumes a mission that has stopped, for a caller that wants the answer. The server does that; a [Desk] starts no work.
 	Resume bool `json:"resume,omitempty"`
 }
@@ -60,6 +62,9 @@ type Posted struct {
 
 // Desk takes the messages for all missions of a host. Its methods may be called from several goroutines.
 type Desk struct {
+	// Hold keeps a mission from beginning until release is called. Nil where none ever runs.
+	Hold func(mission string) (working bool, release func())
+
 	store    *store.Store
 	model    func(ref string) (agent.Model, error)
 	sessions func(mission string) *agent.Sessions
@@ -104,6 +109,14 @@ func (d *Desk) Send(ctx context.Context, p Post) (_ Posted, err error) {
 		}
 		return d.compactReceiver(ctx, p, to)
 	}
+	put := put
+	if p.NoReply {
+		put = d.note
+		if d.Hold != nil { // a conversation that begins meanwhile would not know the message
+			_, release := d.Hold(to.Mission)
+			defer release()
+		}
+	}
 	var got Posted
 	err = d.store.Update(ctx, func(tx *store.Tx) (err error) {
 		got, err = put(tx, p, to)
@@ -132,6 +145,38 @@ func (p *Post) complete() error {
 			Hint: "put the details into a file of the project and name it in the message"}
 	}
 	return centurion.CheckFiles(p.files())
+}
+
+func (p Post) delivery(mission, to string) store.Delivery {
+	return store.Delivery{ID: p.ID, Mission: mission, Session: to, Wake: true, Created: centurion.Now(), Text: p.Text,
+		Origin: p.Origin, Queue: p.Queue, NoReply: p.NoReply, Files: p.Files, Parts: p.Parts}
+}
+
+// note stores a message that wants no answer: in the conversation itself, unless that is at work, and takes it in before its next request.
+func (d *Desk) note(tx *store.Tx, p Post, to Receiver) (got Posted, err error) {
+	got = Posted{ID: p.ID, Session: to.Session}
+	if to.Mission != "" { // it is no opened session
+		var m centurion.Mission
+		if m, got, err = describe(tx, p, to); err != nil {
+			return got, err
+		}
+		if got.Session == "" || m.Status.Alive() && d.sessions(m.ID) != nil {
+			return put(tx, p, to)
+		}
+		if !reopens(m, got) {
+			if err := reachable(m, got); err != nil {
+				return got, err
+			}
+		}
+	}
+	rec, err := tx.Session(got.Session)
+	if err == nil {
+		err = tx.CheckNewMessage(p.ID)
+	}
+	if err == nil {
+		_, err = state.Say(tx, &rec, p.delivery(to.Mission, rec.ID))
+	}
+	return got, err
 }
 
 // files are all files of a message.
@@ -165,8 +210,7 @@ func put(tx *store.Tx, p Post, to Receiver) (Posted, error) {
 	if err := reachable(m, got); err != nil {
 		return got, err
 	}
-	d := store.Delivery{ID: p.ID, Mission: m.ID, Session: cmp.Or(got.Session, got.Task), Wake: true, Created: centurion.Now(), Text: p.Text,
-		Origin: p.Origin, Queue: p.Queue, Files: p.Files, Parts: p.Parts}
+	d := p.delivery(m.ID, cmp.Or(got.Session, got.Task))
 	if err := tx.PutDelivery(&d); err != nil {
 		return got, err
 	}

@@ -3,9 +3,11 @@ package state
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"centurion"
 	"centurion/event"
+	"centurion/session"
 	"centurion/store"
 )
 
@@ -82,12 +84,27 @@ func Forward(tx *store.Tx, task, session string) error {
 	return nil
 }
 
-// WordsOf is the text of a message for the model.
-func WordsOf(d store.Delivery) string {
+// wordsOf is the text of a message for the model.
+func wordsOf(d store.Delivery) string {
 	if d.Missed == "" {
 		return d.Text
 	}
 	return "This was written to " + d.Missed + ", which had ended before it could read it:\n\n" + d.Text
 }
 
-func IsMail(d store.Delivery) bool { return d.Task == "" && d.Origin == centurion.OriginPerson }
+// IsMail reports whether a delivery is a person's message that wants an answer.
+func IsMail(d store.Delivery) bool {
+	return d.Task == "" && d.Origin == centurion.OriginPerson && !d.NoReply
+}
+
+// Say adds a message to the conversation of its receiver, under the id that its sender gave it.
+func Say(tx *store.Tx, rec *centurion.Session, d store.Delivery) (centurion.Message, error) {
+	id, parts := "", d.Parts
+	if strings.HasPrefix(d.ID, string(centurion.PrefixMessage)) && tx.CheckNewMessage(d.ID) == nil { // else it was given twice meanwhile
+		id = d.ID
+	}
+	if parts == nil || d.Missed != "" {
+		parts = session.Texts(wordsOf(d), d.Files...)
+	}
+	return session.SayParts(tx, rec, d.Origin, id, parts)
+}

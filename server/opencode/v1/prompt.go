@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"centurion"
 	"centurion/agents"
 	"centurion/orchestrator/mail"
+	"centurion/orchestrator/roots"
 	"centurion/server"
 )
 
@@ -80,14 +82,11 @@ func (p *Project) prompted(r *http.Request, wait bool) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.NoReply {
-		return nil, &centurion.Error{Kind: centurion.KindUsage, Msg: "noReply: a message without an answer is not there yet", Hint: "leave it out, or put the text into the next message"}
-	}
 	text, parts, err := p.content(r.Context(), b.Parts)
 	if err != nil {
 		return nil, err
 	}
-	first := Begin{Session: s.ID, Goal: text, Message: b.MessageID, Parts: parts, Agent: b.Agent}
+	first := Begin{Session: s.ID, Goal: text, Message: b.MessageID, Parts: parts, Agent: b.Agent, noReply: b.NoReply}
 	if b.Model != nil {
 		first.Model = b.Model.String()
 	}
@@ -142,11 +141,17 @@ func (p *Project) bring(ctx context.Context, s centurion.Session, b Begin, wait 
 	if err := p.checkModel(ctx, b.Model); err != nil {
 		return nil, err
 	}
-	if s.Metadata.Mission == "" {
+	opened := s.Metadata.Mission == ""
+	if opened && !b.noReply {
 		return p.first(ctx, s, b, wait)
 	}
-	if err := p.sameAgent(ctx, s, b); err != nil {
-		return nil, err
+	if !opened {
+		if err := p.sameAgent(ctx, s, b); err != nil {
+			return nil, err
+		}
+	}
+	if b.noReply {
+		return p.note(ctx, s, b)
 	}
 	post := mail.Post{ID: cmp.Or(b.Message, centurion.NewID(centurion.PrefixDelivery)), To: s.ID, Text: b.Goal, Parts: b.Parts, Resume: true, Origin: centurion.OriginPerson}
 	if !wait {
@@ -158,6 +163,46 @@ func (p *Project) bring(ctx context.Context, s centurion.Session, b Begin, wait 
 		return nil, err
 	}
 	return p.newest(ctx, s.ID, reply.Message, err)
+}
+
+// note adds a message that wants no answer to a session, and returns it.
+func (p *Project) note(ctx context.Context, s centurion.Session, b Begin) (any, error) {
+	if s.Metadata.Mission == "" && b.Agent+b.Model != "" { // the next message may leave them out
+		c := roots.Change{}
+		if b.Model != "" {
+			c.Model = &b.Model
+		}
+		if b.Agent != "" {
+			profile, err := p.profileOf(ctx, b.Agent)
+			if err != nil {
+				return nil, err
+			}
+			c.Agent, c.Profile = &b.Agent, &profile
+		}
+		changed, err := p.API().Change(ctx, s.ID, c)
+		if err != nil {
+			return nil, err
+		}
+		s = changed
+	}
+	post := mail.Post{ID: cmp.Or(b.Message, centurion.NewID(centurion.PrefixMessage)), To: s.ID, Text: b.Goal, Parts: b.Parts, NoReply: true, Origin: centurion.OriginPerson}
+	if _, err := p.API().Send(ctx, post); err != nil {
+		return nil, err
+	}
+	m, err := p.API().Message(ctx, s.ID, post.ID)
+	if centurion.KindOf(err) == centurion.KindNotFound { // the session works, and takes it in before its next request
+		own := s.Own()
+		m = server.Message{Info: centurion.Message{ID: post.ID, SessionID: s.ID, Role: centurion.RoleUser, Time: centurion.MessageTime{Created: time.Now().UnixMilli()}, Agent: s.Agent, Model: own}}
+		for _, part := range b.Parts {
+			part.ID, part.SessionID, part.MessageID = centurion.NewID(centurion.PrefixPart), s.ID, post.ID
+			m.Parts = append(m.Parts, part)
+		}
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.shownMessage(m), p.toldAll(ctx)
 }
 
 // checkID refuses an id that a new message cannot have.

@@ -44,7 +44,7 @@ func TestBadRequests(t *testing.T) {
 		"unknown model":              {"POST", "/session", `{"model":{"providerID":"custom","id":"mm"}}`, 400, `did you mean \"custom/m\"?`},
 		"a child":                    {"POST", "/session", `{"parentID":"` + id + `"}`, 400, "parentID"},
 		"an empty message":           {"POST", "/session/" + id + "/message", `{"parts":[]}`, 400, "empty"},
-		"no answer wanted":           {"POST", "/session/" + id + "/message", `{"parts":[{"type":"text","text":"go"}],"noReply":true}`, 400, "noReply"},
+		"nothing, without an answer": {"POST", "/session/" + id + "/message", `{"parts":[],"noReply":true}`, 400, "empty"},
 		"unknown type of part":       {"POST", "/session/" + id + "/message", `{"parts":[{"type":"song"}]}`, 400, `parts[0]: there is no type \"song\"`},
 		"a file from anywhere":       {"POST", "/session/" + id + "/message", `{"parts":[{"type":"file","mime":"text/plain","url":"file:///etc/passwd"}]}`, 400, "not in the project"},
 		"no base64":                  {"POST", "/session/" + id + "/message", `{"parts":[{"type":"file","mime":"text/plain","url":"data:text/plain;base64,%"}]}`, 400, "base64"},

@@ -50,6 +50,8 @@ type Begin struct {
 	ShowPlan              bool   // a person accepts the plan before it is carried out
 	Message               string // the message's id, "" for a new one
 	Parts                 []centurion.Part
+
+	noReply bool // no answer is wanted, and no mission begins
 }
 
 // maxBody limits a request's body, in bytes: 20 MB of attachments in base64, and text.
