@@ -146,12 +146,12 @@ func runsProject(args []string) bool {
 		return true
 	case name == "go" || name == "cargo":
 		return toolRuns(name, rest)
-	case slices.Contains(tools, name) && (name != "deno" && name != "bun" || !interpreted(name, rest)):
+	case slices.Contains(tools, name) && (name != "deno" && name != "bun" || interpreted(name, rest) != runs):
 		return slices.ContainsFunc(rest, func(w string) bool {
 			return !strings.HasPrefix(w, "-") && (testWord().MatchString(w) && !lookWord().MatchString(w) || slices.Contains(runners, w))
 		})
 	case interpreters().MatchString(name):
-		return interpreted(name, rest)
+		return interpreted(name, rest) == runs
 	}
 	return strings.Contains(full, "/") && !foreign().MatchString(full) && (!strings.HasPrefix(full, "/") && !strings.HasPrefix(full, ".."))
 }
@@ -203,8 +203,8 @@ func toolRuns(name string, rest []string) bool {
 	return false
 }
 
-// interpreted reports whether an interpreter runs a script, or inline code, of the project.
-func interpreted(name string, rest []string) bool {
+// interpreted classifies a call of an interpreter by what it runs: a script or inline code of the project, one that only looks, or something else.
+func interpreted(name string, rest []string) clauseKind {
 	shell := shells().MatchString(name)
 	for i, w := range rest {
 		next := ""
@@ -213,27 +213,57 @@ func interpreted(name string, rest []string) bool {
 		}
 		switch {
 		case w == "-n" && shell, w == "-l" && name == "php", w == "-c" && (name == "ruby" || name == "perl" || name == "node"), w == "--check":
-			return false // it only parses
+			return looks // it only parses
 		case w == "-c" && shell:
-			return shellRuns(next)
+			return kindOfScript(next)
 		case w == "-m" && strings.HasPrefix(name, "py"):
-			return !slices.Contains(lookers, next) && !lookWord().MatchString(next) && !slices.Contains([]string{"venv", "pip", "build"}, next)
+			return kindOfProgram(next, slices.Contains([]string{"venv", "pip", "build"}, next))
 		case inlineScript(name, w):
-			return true
+			return runs
 		case strings.HasPrefix(w, "-") || w == "run" && (name == "deno" || name == "bun"):
 		case name == "deno" || name == "bun":
-			return testWord().MatchString(w) || strings.Contains(w, ".")
+			if testWord().MatchString(w) || strings.Contains(w, ".") {
+				return runs
+			}
+			return acts
 		default:
-			return !foreign().MatchString(w) && !lookWord().MatchString(path.Base(w))
+			return kindOfProgram(path.Base(w), foreign().MatchString(w))
 		}
 	}
-	return false
+	return looks // at most its version
 }
 
-// shellRuns reports whether a script given to a shell runs something of the project.
-func shellRuns(script string) bool {
+// kindOfProgram classifies a script or a module by its name.
+func kindOfProgram(name string, others bool) clauseKind {
+	switch {
+	case slices.Contains(runners, name):
+		return runs
+	case slices.Contains(lookers, name) || lookWord().MatchString(name):
+		return looks
+	case others:
+		return acts
+	}
+	return runs
+}
+
+// kindOfScript classifies a script that is given to a shell.
+func kindOfScript(script string) clauseKind {
 	file := parse(script)
-	return file != nil && slices.ContainsFunc(file.Stmts, func(s *syntax.Stmt) bool { return kindOf(s) == runs })
+	if file == nil {
+		return acts
+	}
+	kind := looks
+	for _, s := range file.Stmts {
+		for _, part := range flatten(s, true) {
+			switch kindOf(part) {
+			case runs:
+				return runs
+			case acts:
+				kind = acts
+			}
+		}
+	}
+	return kind
 }
 
 // inPlace matches a group of sed's short options with which it writes files.
@@ -260,10 +290,10 @@ func onlyLooks(args []string) bool {
 	case "git":
 		return len(rest) > 0 && slices.Contains([]string{"diff", "status", "grep", "ls-files", "log", "show", "rev-parse"}, rest[0])
 	case "go":
-		return len(rest) > 0 && slices.Contains([]string{"vet", "build", "list", "doc", "version", "env", "fmt"}, rest[0])
+		return len(rest) > 0 && slices.Contains([]string{"vet", "build", "list", "doc", "version", "env"}, rest[0])
 	case "cargo":
-		return len(rest) > 0 && slices.Contains([]string{"check", "clippy", "build", "fmt", "doc"}, rest[0])
+		return len(rest) > 0 && slices.Contains([]string{"check", "clippy", "build", "fmt", "doc"}, rest[0]) && (rest[0] != "fmt" || slices.Contains(rest, "--check"))
 	}
 	return slices.Contains(lookers, name) || lookWord().MatchString(name) || slices.Contains(tools, name) && slices.ContainsFunc(rest, lookWord().MatchString) ||
-		interpreters().MatchString(name) && name != "." && name != "source" && !interpreted(name, rest)
+		interpreters().MatchString(name) && name != "." && name != "source" && interpreted(name, rest) == looks
 }
