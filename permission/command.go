@@ -208,6 +208,9 @@ func (a *analyzer) find(args []arg) {
 				a.unknown(showArgs(inner), "find runs what it finds")
 				continue
 			}
+			if len(inner) > 0 && !inert(programName(inner[0].match)) {
+				a.reads = append(a.reads, secretsSought(text.Each(args, func(w arg) string { return w.match }))...)
+			}
 			a.command(inner, showArgs(inner))
 		}
 	}
@@ -342,6 +345,7 @@ func (a *analyzer) operands(args []arg, skip []int, deep bool) (ok bool) {
 			if strings.HasPrefix(text, "/") || strings.Contains(text, "../") {
 				a.touch(strings.ReplaceAll(text, unknown, "x"))
 			}
+			a.reads = append(a.reads, w.secrets...)
 			if w.list {
 				ok = a.follow(literalArg("."), true, false) && ok
 			}

@@ -85,6 +85,9 @@ type Decision struct {
 	late   late
 }
 
+// ByDefault reports whether no rule decided but a built-in one.
+func (d Decision) ByDefault() bool { return d.Level == "" || d.Level == DefaultLevel }
+
 // late is what a decision's reason is written from once it is known to count: most of a script's decisions do not.
 type late struct{ permission, show, said string }
 
@@ -312,8 +315,7 @@ func decideOne(levels []Level, permission, pattern string) Decision {
 				continue
 			}
 			// The analysis of a shell script may allow what the defaults ask about, but not what a file asks about.
-			byDefault := d.Level == "" || d.Level == DefaultLevel
-			if !l.Untrusted || r.Action.rank() > d.Action.rank() || r.Action == Ask && d.Action == Ask && byDefault {
+			if !l.Untrusted || r.Action.rank() > d.Action.rank() || r.Action == Ask && d.Action == Ask && d.ByDefault() {
 				d = Decision{Action: r.Action, Rule: r, Level: l.Name}
 			}
 			break

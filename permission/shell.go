@@ -183,7 +183,7 @@ func NamesHosts(levels []Level) bool {
 // decide answers for one command.
 func (u unit) decide(levels []Level, confined, named bool) Decision {
 	d := decideText(levels, "bash", u.match, u.show)
-	if d.Level == "" || d.Level == DefaultLevel {
+	if d.ByDefault() {
 		d = doubt(levels, u.refine(d, confined, named), "bash", u.match, u.show)
 	}
 	if !u.opaque || d.Action != Allow {

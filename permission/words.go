@@ -19,6 +19,8 @@ type arg struct {
 	show  string // for people: unknown parts as written
 	glob  bool   // it has an unquoted *, ? or [
 	list  bool   // its unknown part is a plain list of files of the project: $(git ls-files)
+
+	secrets []string // files that usually hold secrets, if its unknown part is a search for them: $(find . -name .env)
 }
 
 func literalArg(s string) arg { return arg{match: s, guess: s, show: s} }
@@ -277,7 +279,9 @@ func (r *resolver) part(a *arg, p syntax.WordPart, quoted bool) {
 	case *syntax.ParamExp:
 		r.param(a, p)
 	case *syntax.CmdSubst:
-		a.addUnknown(printed(onlyCall(p.Stmts)), source(&syntax.Word{Parts: []syntax.WordPart{p}}))
+		words := onlyCall(p.Stmts)
+		a.secrets = append(a.secrets, secretsSought(words)...)
+		a.addUnknown(printed(words), source(&syntax.Word{Parts: []syntax.WordPart{p}}))
 	default: // arithmetic, process substitution, extended globs
 		a.addUnknown("", source(&syntax.Word{Parts: []syntax.WordPart{p}}))
 	}
@@ -400,8 +404,8 @@ func listsFiles(sub *syntax.CmdSubst) bool {
 	}
 	switch words[0] {
 	case "find": // a file it was told to find may be a secret
-		return !slices.ContainsFunc(words[1:], func(w string) bool {
-			return strings.HasPrefix(path.Base(w), ".") && path.Base(w) != "." || Secret(w) || len(globbedSecrets(w)) > 0 || strings.HasPrefix(w, "-reg")
+		return len(secretsSought(words)) == 0 && !slices.ContainsFunc(words[1:], func(w string) bool {
+			return strings.HasPrefix(path.Base(w), ".") && path.Base(w) != "." || strings.HasPrefix(w, "-reg")
 		})
 	case "git":
 		return len(words) > 1 && words[1] == "ls-files"
@@ -411,6 +415,24 @@ func listsFiles(sub *syntax.CmdSubst) bool {
 		})
 	}
 	return false
+}
+
+// secretsSought returns files that usually hold secrets and that a find with these words may find, by the names and patterns in them.
+func secretsSought(words []string) (out []string) {
+	if len(words) == 0 || words[0] != "find" {
+		return nil
+	}
+	for _, w := range words[1:] {
+		switch {
+		case Secret(w):
+			out = append(out, w)
+		case Secret(w + "/*"):
+			out = append(out, w+"/*")
+		default:
+			out = append(out, globbedSecrets(w)...)
+		}
+	}
+	return out
 }
 
 // source prints a node as shell text, on one line if possible.
