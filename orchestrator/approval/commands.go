@@ -62,7 +62,7 @@ func (m *Approvals) MayRun(ctx context.Context, rec centurion.Mission, command, 
 	d := decide()
 	switch {
 	case d.Action == permission.Allow:
-		if d.Level != permission.DefaultLevel {
+		if !d.ByDefault() {
 			m.setOnline(command)
 		}
 		return nil
@@ -108,7 +108,7 @@ func (m *Approvals) ruling(rec centurion.Mission, command, agent, what string) r
 		shipped: slices.Contains(rec.Adopted, command) || what != acceptance || slices.Contains(rec.Options.Verify, command)}
 	r.decide = func() permission.Decision {
 		d := m.Decide(agent, r.access)
-		if byDefault := d.Level == "" || d.Level == permission.DefaultLevel; byDefault && d.Action != permission.Deny && r.shipped {
+		if d.ByDefault() && d.Action != permission.Deny && r.shipped {
 			d.Action, d.Reason = permission.Ask, "it came with the project and is not trusted"
 		}
 		return d

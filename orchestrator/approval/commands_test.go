@@ -53,6 +53,7 @@ func TestMayCheck(t *testing.T) {
 	}{
 		"by a rule":                 {centurion.Mission{}, allow, "", "", true, true},
 		"by a default rule":         {centurion.Mission{}, level(permission.DefaultLevel, permission.Allow), "", "", false, true},
+		"by no rule at all":         {centurion.Mission{}, nil, "", "", false, true},
 		"against a rule":            {centurion.Mission{Options: centurion.MissionOptions{Ask: "allow"}}, deny, "the acceptance command `make` may not run: ", "--ask allow", false, true},
 		"by the policy":             {centurion.Mission{Options: centurion.MissionOptions{Ask: "allow"}}, ask, "", "", true, true},
 		"no one to ask":             {centurion.Mission{Options: centurion.MissionOptions{Ask: "deny"}}, ask, "there is no one to ask (--ask deny)", "--ask allow", false, false},

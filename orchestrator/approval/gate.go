@@ -56,7 +56,7 @@ func (d Desk) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 	}()
 	switch decided.Action {
 	case permission.Allow:
-		if call.Network = decided.Level != permission.DefaultLevel; !call.Network && a.Script != "" {
+		if call.Network = !decided.ByDefault(); !call.Network && a.Script != "" {
 			call.Connect = d.connects(ctx, *call)
 		}
 		return nil
@@ -92,7 +92,7 @@ func (d Desk) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 func (d Desk) narrowed(a tools.Access, ws *workspace.Workspace) permission.Decision {
 	decided := d.decide(d.Agent, a, ws)
 	for _, agent := range d.Above {
-		if up := d.decide(agent, a, ws); up.Level != "" && up.Level != permission.DefaultLevel {
+		if up := d.decide(agent, a, ws); !up.ByDefault() {
 			up.Reason += ", for the " + agent + ", which handed this work on"
 			decided = decided.Stricter(up)
 		}
