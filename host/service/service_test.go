@@ -34,7 +34,7 @@ func TestSystemdUnit(t *testing.T) {
 	for _, want := range []string{
 		`ExecStart="/opt/a b/100%% $HOME<&>/centurion" service run --dir "/a \"b\" 5%% $$x"`,
 		`Environment="PATH=/usr/bin:/o p/t%%"`, `Environment="CENTURION_HOME=/s \"t\" $a\te"`,
-		"Type=simple", "Restart=on-failure", "KillMode=mixed", "WantedBy=default.target", "[Unit]", "[Service]", "[Install]",
+		"Type=simple", "Restart=on-failure", "RestartSec=10", "StartLimitIntervalSec=600", "StartLimitBurst=5", "KillMode=mixed", "TimeoutStopSec=60", "WantedBy=default.target", "[Unit]", "[Service]", "[Install]",
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("there is no line %s in\n%s", want, u.text)
@@ -117,14 +117,14 @@ func TestLaunchAgent(t *testing.T) {
 	for _, want := range [][]string{
 		{"Label", "centurion", "ProgramArguments", odd.Executable, "service", "run", "--dir", `/a "b" 5% $x`, "EnvironmentVariables"},
 		{"PATH", "/usr/bin:/o p/t%", "CENTURION_HOME", "/s \"t\" $a\te"},
-		{"RunAtLoad"},
+		{"RunAtLoad", "KeepAlive", "SuccessfulExit", "ThrottleInterval", "10", "ExitTimeOut", "60"},
 	} {
 		at := slices.Index(texts, want[0])
 		if at < 0 || !slices.Equal(texts[at:min(at+len(want), len(texts))], want) {
 			t.Errorf("the agent does not hold %q: %q", want, texts)
 		}
 	}
-	if strings.Count(u.text, "<true/>") != 1 || !strings.Contains(u.text, "<key>RunAtLoad</key>\n\t<true/>") {
+	if strings.Count(u.text, "<true/>") != 1 || !strings.Contains(u.text, "<key>SuccessfulExit</key>\n\t\t<false/>") || !strings.Contains(u.text, "<key>RunAtLoad</key>\n\t<true/>") {
 		t.Errorf("it is not run when it is loaded:\n%s", u.text)
 	}
 }
@@ -136,6 +136,13 @@ func TestNoSupervisor(t *testing.T) {
 		if u != nil || centurion.KindOf(err) != centurion.KindUsage || !strings.Contains(err.Error(), goos) || centurion.HintOf(err) == "" {
 			t.Errorf("%s: %v, %v", goos, u, err)
 		}
+	}
+}
+
+// A program that will be gone after a reboot is not installed: that of a test is one.
+func TestExecutableStays(t *testing.T) {
+	if got, err := Executable(os.Getenv("PATH")); centurion.KindOf(err) != centurion.KindUsage || centurion.HintOf(err) == "" {
+		t.Errorf("%s, %v", got, err)
 	}
 }
 

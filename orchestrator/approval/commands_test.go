@@ -89,6 +89,29 @@ func TestMayCheck(t *testing.T) {
 	}
 }
 
+// A command that prepares a checkout always counts as the project's: no policy and no built-in rule lets it run, even where it was never
+// configured or adopted.
+func TestMayRunSetup(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		rules  []permission.Level
+		runs   bool
+		online bool
+	}{
+		"by a rule":         {level("opencode.json", permission.Allow), true, true},
+		"by a default rule": {level(permission.DefaultLevel, permission.Allow), false, false},
+		"by the policy":     {level("opencode.json", permission.Ask), false, false},
+		"by no rule at all": {nil, false, false},
+	} {
+		rec := centurion.Mission{Options: centurion.MissionOptions{Ask: "allow"}}
+		m := deciding(t, rec, map[string][]permission.Level{"worker": c.rules})
+		err := m.MayRun(t.Context(), rec, "npm ci", "worker", "", "setup command")
+		if (err == nil) != c.runs || !c.runs && (centurion.KindOf(err) != centurion.KindPermission || !strings.Contains(err.Error(), "the setup command `npm ci` may not run")) || m.Online("npm ci") != c.online {
+			t.Errorf("%s: %v, online %v", name, err, m.Online("npm ci"))
+		}
+	}
+}
+
 // What one may not do it cannot hand on either, but for what only the default rules ask about; and a line that was allowed for always is
 // asked about no more, though a rule against it counts.
 func TestNarrowedByThoseAbove(t *testing.T) {
