@@ -105,8 +105,8 @@ func TestUndoAndRedo(t *testing.T) {
 	}{
 		{undo, "T1", "T1 open, T2 done, T3 open", centurion.MissionPaused, "T1 was reverted", "", true, 1},
 		{undo, "T2", "T1 open, T2 open, T3 open", centurion.MissionPaused, "T1, T2 were reverted", "", true, 2},
-		{redo, "T1", "T1 done, T2 open, T3 open", centurion.MissionPaused, "T2 was reverted", "", true, 1},
-		{redo, "T2", "T1 done, T2 done, T3 done", centurion.MissionCompleted, "it is done", "All is well.", false, 0},
+		{redo, "T2", "T1 open, T2 done, T3 open", centurion.MissionPaused, "T1 was reverted", "", true, 1},
+		{redo, "T1", "T1 done, T2 done, T3 done", centurion.MissionCompleted, "it is done", "All is well.", false, 0},
 	} {
 		step.do(t, d, st, step.item)
 		m, err := st.Mission(t.Context(), "msn_1")
