@@ -2,13 +2,21 @@ package sandbox
 
 import (
 	"context"
+	"encoding/base64"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"centurion"
+	"centurion/guard"
 	"centurion/sandbox/confine"
 )
 
@@ -84,4 +92,55 @@ func TestConnectionsByName(t *testing.T) {
 			t.Errorf("got %q", res.Output)
 		}
 	})
+}
+
+// A connection ends with the command that it was made for, whoever holds its other end: a process that it left behind must not go on with it.
+func TestConnectionEndsWithItsCommand(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	file, err := l.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	fd, err := unix.Dup(int(file.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, there := net.Pipe()
+	defer there.Close()
+	life, over := context.WithCancel(t.Context())
+	c := &kept{connect: func(context.Context, string) (net.Conn, error) { return here, nil }, life: life}
+	d, err := openDoor(fd, func(id string) *kept { return map[string]*kept{"me": c}[id] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group guard.Group
+	group.Go("serve", d.serve)
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	_, _ = client.Write([]byte("CONNECT good.example:443 HTTP/1.1\r\nHost: x\r\nProxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("me:x")) + "\r\n\r\n"))
+	if err := client.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 12)
+	if _, err := io.ReadFull(client, b); err != nil || string(b) != "HTTP/1.1 200" {
+		t.Fatalf("%q, %v", b, err)
+	}
+	over()
+	if _, err := io.Copy(io.Discard, client); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("the connection outlives its command")
+		_ = there.Close()
+		_ = client.Close()
+	}
+	if err := errors.Join(d.close(), group.Wait()); err != nil {
+		t.Error(err)
+	}
 }

@@ -422,6 +422,8 @@ func TestCompactionGivesBack(t *testing.T) {
 	}{
 		"a summary":  {},
 		"no summary": {summary: func(provider.Request) (string, error) { return "", &centurion.Error{Kind: centurion.KindOverflow} }},
+		"no credit":  {summary: func(provider.Request) (string, error) { return "", &centurion.Error{Kind: centurion.KindBudget} }, kind: centurion.KindBudget},
+		"full disk":  {summary: func(provider.Request) (string, error) { return "", &centurion.Error{Kind: centurion.KindDisk} }, kind: centurion.KindDisk},
 		"lost state": {fence: &centurion.Error{Kind: centurion.KindConflict, Msg: "taken over"}, kind: centurion.KindConflict},
 	} {
 		t.Run(name, func(t *testing.T) {
