@@ -46,6 +46,7 @@ func TestOpenedSession(t *testing.T) {
 		if s, err = d.Change(r.ctx, s.ID, roots.Change{Profile: set("mission"), Title: set("Mine")}); err != nil || s.Agent != "commander" || s.Title != "Mine" {
 			r.t.Fatalf("changed to %+v, %v", s, err)
 		}
+		time.Sleep(time.Minute) // it began when it was opened
 		m, err := r.host.Start(r.ctx, "Do it", centurion.MissionOptions{Session: s.ID})
 		if err != nil || m.Session != s.ID {
 			r.t.Fatalf("it begins session %s instead of %s: %v", m.Session, s.ID, err)
@@ -53,9 +54,14 @@ func TestOpenedSession(t *testing.T) {
 		if _, err := r.host.Start(r.ctx, "Again", centurion.MissionOptions{Session: s.ID}); centurion.KindOf(err) != centurion.KindConflict {
 			r.t.Errorf("a session begins twice: %v", err)
 		}
+		if rec, err := r.store.Session(r.ctx, s.ID); err != nil || rec.Time.Created != s.Time.Created || rec.Time.Created == 0 {
+			r.t.Errorf("it was opened at %d, and says %d: %v", s.Time.Created, rec.Time.Created, err)
+		}
 		r.run(m.ID)
-		if _, err := d.Change(r.ctx, s.ID, roots.Change{Agent: set("assistant")}); centurion.KindOf(err) != centurion.KindConflict {
-			r.t.Errorf("its agent changes afterwards: %v", err)
+		for name, c := range map[string]roots.Change{"agent": {Agent: set("assistant")}, "model": {Model: &s.Model.ID}, "profile": {Profile: set("assistant")}} {
+			if _, err := d.Change(r.ctx, s.ID, c); centurion.KindOf(err) != centurion.KindConflict {
+				r.t.Errorf("its %s changes afterwards: %v", name, err)
+			}
 		}
 		at := int64(1_700_000_000_000)
 		if s, err = d.Change(r.ctx, s.ID, roots.Change{Archived: &at}); err != nil || s.Title != "Mine" || s.Time.Archived != at {

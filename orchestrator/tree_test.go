@@ -73,6 +73,14 @@ func TestRewind(t *testing.T) {
 		equal(t, "line", r.line(m.Session), "person: build it | model: →ls | model: answer 2")
 		before := r.tree(m.Session)
 		fork, old := before.Messages[1].ID, before.Messages[2]
+		err := r.store.Update(r.ctx, func(tx *store.Tx) error { // what was still to be done belongs to the old line
+			rec, err := tx.Session(m.Session)
+			rec.Metadata.Retry, rec.Metadata.Compact = &centurion.Retry{}, true
+			return errors.Join(err, tx.PutSession(&rec))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 
 		got, err := r.host.Branches.Rewind(r.ctx, m.Session, "-1", "")
 		if err != nil {
@@ -81,6 +89,9 @@ func TestRewind(t *testing.T) {
 		equal(t, "rewound", got, branches.Rewound{Mission: m.ID, Status: centurion.MissionPaused, Session: m.Session, Address: "0/", From: old.ID,
 			Leaf: fork, Undone: 1, Mark: "before-rewind-1"})
 		equal(t, "line", r.line(m.Session), "person: build it | model: →ls")
+		if rec, err := r.store.Session(r.ctx, m.Session); err != nil || rec.Metadata.Retry != nil || rec.Metadata.Compact {
+			t.Errorf("it has still to do %+v, %v", rec.Metadata, err)
+		}
 		now, err := r.store.Mission(r.ctx, m.ID)
 		if err != nil || now.Status != centurion.MissionPaused || now.Reason != "rewound" || now.Summary != "" {
 			t.Errorf("the mission is %+v, %v", now, err)

@@ -188,6 +188,20 @@ func TestPlanIsReadFromDisk(t *testing.T) {
 	}
 }
 
+// Keys that come late from the editor do not decide about the plan.
+func TestKeysForTheEditorDecideNothing(t *testing.T) {
+	a, now := &answers{}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	m := newStage().plan().view(t, 80, 24, Options{Answerer: a, Now: func() time.Time { return now }})
+	m.dialog.since = now.Add(-time.Hour)
+	run(m, m.edited(editedMsg{id: "per_plan"}))
+	for i, after := range []time.Duration{settle - 1, 1} {
+		now = now.Add(after)
+		if keys(m, "enter"); len(a.got) != i {
+			t.Errorf("answered %q, %v after the editor has ended", a.got, now.Sub(m.dialog.since))
+		}
+	}
+}
+
 func TestInterruptKey(t *testing.T) {
 	n := 0
 	m := asked(centurion.EventPermissionAsked, event.AskData{ID: "per_1", Permission: "bash"}).view(t, 80, 24, Options{Interrupt: func() { n++ }})
