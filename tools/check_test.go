@@ -63,6 +63,7 @@ func TestWrongArguments(t *testing.T) {
 	}{
 		{"missing", "edit", `{"filePath":"a"}`, []string{`"oldString" is missing`, `"newString" is missing`, "{filePath, oldString, newString, replaceAll?}"}},
 		{"unknown with a near one", "read", `{"filePath":"a","ofset":3}`, []string{`"ofset" is not a property`, `did you mean "offset"?`}},
+		{"many", "read", `{"a1":1,"b2":1,"c3":1,"d4":1,"e5":1,"f6":1}`, []string{`"filePath" is missing`, `"d4" is not a property`, "; and 2 more"}},
 		{"unknown", "read", `{"filePath":"a","zzzzzzzz":3}`, []string{`"zzzzzzzz" is not a property`}},
 		{"wrong type", "read", `{"filePath":"a","limit":"ten"}`, []string{`"limit" is "ten" and has to be a whole number`}},
 		{"fraction", "read", `{"filePath":"a","limit":1.5}`, []string{`"limit" is 1.5 and has to be a whole number`}},

@@ -107,6 +107,11 @@ func TestStubJavaScriptNames(t *testing.T) {
 	if want := "class I { j() { return 0 } }\nclass L { j() {} }\nconst a = () => 0\nconst n = () => {}\n"; string(out) != want {
 		t.Errorf("%q, %q:\n%s", stubbed, reverted, out)
 	}
+	// What a generator yields may hold functions; one that is called at once is none itself.
+	gen := "(function* () {\n\tyield memo(x => x)\n\tyield* o({ q() { return 1 } })\n\tyield\n})()\nfunction k() { return 1 }\n"
+	if _, stubbed, _ := emptyBodies(l, []byte(gen), nil, everything(gen)); strings.Join(stubbed, " ") != "a function q k" {
+		t.Errorf("of a generator: %q", stubbed)
+	}
 	// Which of two functions without a name is meant is not known.
 	if out, _, reverted := emptyBodies(l, []byte("f(x => 1)\nf(x => 2)\n"), []byte("f(x => 3)\n"), everything("\n\n")); string(out) != "f(x => {})\nf(x => {})\n" {
 		t.Errorf("%q:\n%s", reverted, out)

@@ -19,6 +19,17 @@ func TestPlanIsSynced(t *testing.T) {
 	synced.Want(t, calls, `sync \.todo\.md\.new`, `name \.todo\.md\.new todo\.md`, `sync \.opencode`)
 }
 
+// R2: an archived plan has its place for good before the archiving returns: in the archive, and no longer where it was.
+func TestArchivedPlanIsSynced(t *testing.T) {
+	calls := synced.Calls(t, func() {
+		w := open(t, map[string]string{".opencode/todo.md": "- [ ] T1 One\n"})
+		if _, err := w.Todo().Archive("todo-1.md"); err != nil {
+			t.Error(err)
+		}
+	})
+	synced.Want(t, calls, `name todo\.md todo-1\.md`, `sync archive`, `sync \.opencode`)
+}
+
 // R2: a file is on the disk before it stands in the old one's place, and so is the place before the write returns.
 func TestWrittenFileIsSynced(t *testing.T) {
 	calls := synced.Calls(t, func() {

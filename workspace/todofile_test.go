@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"centurion"
@@ -264,30 +263,6 @@ func TestTodoPersonWins(t *testing.T) {
 			return d.SetMark("T1", todo.Done)
 		})
 		wantError(t, err, centurion.KindTimeout, "")
-	})
-}
-
-// An editor that empties the file first and fills it later does not make items vanish.
-func TestTodoHalfWritten(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := open(t, map[string]string{".opencode/todo.md": smallPlan})
-		emptied := time.Now()
-		if err := errors.Join(os.Truncate(planFile(w), 0), os.Chtimes(planFile(w), emptied, emptied)); err != nil {
-			t.Fatal(err)
-		}
-		var g guard.Group
-		g.Go("editor", func() error {
-			time.Sleep(190 * time.Millisecond) // a slow editor, of which the file's rest is nearly over
-			return os.WriteFile(planFile(w), []byte(smallPlan), 0o644)
-		})
-		_, err := w.Todo().Edit(t.Context(), mark("T2", todo.Cancelled))
-		if werr := g.Wait(); err != nil || werr != nil {
-			t.Fatal(err, werr)
-		}
-		if got := get(t, w, w.Todo().Path()); !strings.Contains(got, "[-] T2") || !strings.Contains(got, "[ ] T1") {
-			t.Errorf("file %q", got)
-		}
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/orchestrator/agent"
 	"centurion/sandbox"
 )
 
@@ -56,6 +57,27 @@ func TestEndedBackgroundsAreLetGo(t *testing.T) {
 	}
 	if got := files(); got != 0 {
 		t.Errorf("files: %v", got)
+	}
+}
+
+// The end of an attempt ends its own commands, and not those of one that came after it in the same session.
+func TestEndIsOfAnAttempt(t *testing.T) {
+	s := Commands{}
+	c := &agent.Conversation{Attempt: 1} // of the session ""
+	ended := map[string]error{}
+	for _, b := range []*command{{id: "bg_1", attempt: 1}, {id: "bg_2", attempt: 2}, {id: "bg_3", session: "ses_2", attempt: 1}} {
+		b.done = make(chan struct{})
+		b.cancel = func(cause error) {
+			ended[b.id] = cause
+			close(b.done)
+		}
+		if err := s.add(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lost := s.End(c)
+	if len(ended) != 1 || ended["bg_1"] != error(errTaskOver) || len(lost) != 1 || !strings.Contains(lost[0], "bg_1") {
+		t.Errorf("ended %v, told %q", ended, lost)
 	}
 }
 

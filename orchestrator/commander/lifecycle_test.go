@@ -3,11 +3,38 @@ package commander
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"testing"
 
 	"centurion"
 	"centurion/orchestrator/state"
+	"centurion/store"
 )
+
+// A mission that stops has nothing reserved any more, has its reason with what helps, and leaves its tasks to the next host, unless it is over.
+func TestEndMission(t *testing.T) {
+	t.Parallel()
+	for to, task := range map[centurion.MissionStatus]centurion.TaskStatus{centurion.MissionPaused: centurion.TaskQueued, centurion.MissionBlocked: centurion.TaskQueued, centurion.MissionCancelled: centurion.TaskCancelled} {
+		st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.Close()
+		var m centurion.Mission
+		err = st.Update(t.Context(), func(tx *store.Tx) (err error) {
+			err = errors.Join(tx.PutMission(&centurion.Mission{ID: "msn_1", Session: "ses_0", Status: centurion.MissionRunning, Reserved: centurion.Reserved{USD: 1, Tasks: 1}}),
+				tx.PutTask(&centurion.Task{ID: "tsk_1", Mission: "msn_1", Status: centurion.TaskRunning}))
+			if err == nil {
+				m, err = EndMission(tx, "msn_1", Verdict{Status: to, Reason: "why", Hint: "do that"}, func(m *centurion.Mission) { m.ElapsedMS = 7 })
+			}
+			return err
+		})
+		left, terr := st.Task(t.Context(), "tsk_1")
+		if err != nil || terr != nil || m.Status != to || m.Reason != "why (do that)" || m.Reserved != (centurion.Reserved{}) || m.ElapsedMS != 7 || left.Status != task {
+			t.Errorf("%s: %+v, its task is %s; %v, %v", to, m, left.Status, err, terr)
+		}
+	}
+}
 
 // Why the work of a mission ended decides how the mission stops; the cause of its context counts more than the error, but for the host's own.
 func TestVerdictOf(t *testing.T) {

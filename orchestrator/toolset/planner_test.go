@@ -72,7 +72,7 @@ func TestApplyTodo(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.kind)
 		}
 		rest := string(doc.Bytes())
-		for _, part := range strings.Split(c.want, "|") {
+		for part := range strings.SplitSeq(c.want, "|") {
 			i := strings.Index(rest, part)
 			if i < 0 {
 				t.Errorf("%s: %q is not where it should be in\n%s", name, part, doc.Bytes())
