@@ -98,6 +98,7 @@ type Mission struct {
 	// What a person has made of the root session: its title, if not that of the goal, and when it was archived and removed from lists.
 	Title    string `json:"title,omitempty"`
 	Archived Time   `json:"archived,omitzero"`
+	Below    string `json:"below,omitempty"` // the session below which its root session was opened
 	Removed  Time   `json:"removed,omitzero"`
 
 	Confinement *Confinement `json:"confinement,omitempty"` // of its commands in its newest run; nil in records of older versions

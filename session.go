@@ -80,6 +80,8 @@ type SessionMeta struct {
 	Marks map[string]string `json:"marks,omitempty"`
 	// Profile is that of the mission which an opened session will begin; "" is mission.
 	Profile string `json:"profile,omitempty"`
+	// Below is the session below which a person has opened a root session; "" for most.
+	Below string `json:"below,omitempty"`
 	// Removed is when a person removed a root session from lists; zero otherwise.
 	Removed Time `json:"removed,omitzero"`
 	// ForkedFrom is the original of a copied conversation; nil for others.

@@ -101,6 +101,10 @@ func New(cfg Config) *Host {
 		defer h.starting.Unlock()
 		h.release()
 	}}
+	h.Roots.Abort = func(ctx context.Context, session string) error {
+		_, err := h.Shell.Abort(ctx, session)
+		return err
+	}
 	h.Shell.Session.Store, h.Shell.Session.Call = cfg.Store, tools.Call{Runner: cfg.Runner, Keys: cfg.Keys}
 	return h
 }

@@ -116,6 +116,7 @@ type Mission struct {
 	Updated  centurion.Time     `json:"updated"`
 	Title    string             `json:"title,omitempty"`   // of its root session, if a person has given one
 	Archived centurion.Time     `json:"archived,omitzero"` // when a person archived its root session, or
+	Below    string             `json:"below,omitempty"`   // the session below which its root session was opened
 	Removed  centurion.Time     `json:"removed,omitzero"`  // removed it from lists
 
 	ToolCalls int                `json:"tool_calls"`

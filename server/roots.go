@@ -42,19 +42,14 @@ func (l *Local) Change(ctx context.Context, session string, c roots.Change) (cen
 
 // Remove removes a conversation from lists.
 func (l *Local) Remove(ctx context.Context, session string) error {
-	_, err := with(ctx, l.Host != nil, "remove session", l.Store.ResolveSession, session, func(id string) (any, error) {
-		if _, err := l.Host.Shell.Abort(ctx, id); err != nil {
-			return nil, err
-		}
-		return nil, l.Host.Roots.Remove(ctx, id)
-	})
+	_, err := with(ctx, l.Host != nil, "remove session", l.Store.ResolveSession, session, func(id string) (any, error) { return nil, l.Host.Roots.Remove(ctx, id) })
 	return err
 }
 
 // Roots lists conversations.
 func (c *Client) Roots(ctx context.Context, q roots.Query) ([]centurion.Session, error) {
 	return get[[]centurion.Session](ctx, c, "/roots", url.Values{"search": {q.Search}, "since": {strconv.FormatInt(q.Since, 10)},
-		"before": {strconv.FormatInt(q.Before, 10)}, "limit": {strconv.Itoa(q.Limit)}})
+		"before": {strconv.FormatInt(q.Before, 10)}, "limit": {strconv.Itoa(q.Limit)}, "all": {strconv.FormatBool(q.All)}})
 }
 
 // Open makes a conversation without a message.
@@ -79,5 +74,5 @@ func rootsQuery(r *http.Request) roots.Query {
 		n, _ := strconv.ParseInt(r.FormValue(name), 10, 64)
 		return max(n, 0)
 	}
-	return roots.Query{Search: r.FormValue("search"), Since: number("since"), Before: number("before"), Limit: int(number("limit"))}
+	return roots.Query{Search: r.FormValue("search"), Since: number("since"), Before: number("before"), Limit: int(number("limit")), All: r.FormValue("all") == "true"}
 }

@@ -37,6 +37,8 @@ type Desk struct {
 	Model func(ref string) (centurion.ModelRef, error)
 	// Cancel ends a mission that works.
 	Cancel func(ctx context.Context, mission, reason string) error
+	// Abort ends a person's command in a session, if there is one.
+	Abort func(ctx context.Context, session string) error
 }
 
 // Opening is what a conversation will begin with.
@@ -45,6 +47,7 @@ type Opening struct {
 	Agent   string `json:"agent,omitempty"`   // "" is the profile's own
 	Model   string `json:"model,omitempty"`   // provider/model; "" is the agent's own
 	Profile string `json:"profile,omitempty"` // mission or assistant; "" is mission
+	Below   string `json:"below,omitempty"`   // the session that it is to stand below; "" is none
 }
 
 // Change is what is to be different. A nil field stays.
@@ -62,16 +65,26 @@ type Query struct {
 	Since  int64  // last changed at this time or later, in Unix milliseconds
 	Before int64  // last changed before this time; 0 for any
 	Limit  int    // 0 means no limit
+	All    bool   // also those that stand below others
 }
 
-// Open makes a conversation without a message. The error has centurion.KindUsage for an unknown profile, agent or model.
+// Open makes a conversation without a message. The error has centurion.KindUsage for an unknown profile, agent or model,
+// and centurion.KindNotFound for an unknown session above.
 func (d *Desk) Open(ctx context.Context, o Opening) (centurion.Session, error) {
 	rec := session.New(centurion.Session{Title: cmp.Or(clean(o.Title), untitled()), Directory: d.Workspace.Dir(), ProjectID: "global", Slug: "0", Version: d.Version,
 		Metadata: centurion.SessionMeta{Address: "0/"}}, centurion.Now())
 	if err := d.begins(&rec, o); err != nil {
 		return rec, err
 	}
-	return rec, d.Store.Update(ctx, func(tx *store.Tx) error { return d.put(tx, &rec, centurion.EventSessionOpened) })
+	return rec, d.Store.Update(ctx, func(tx *store.Tx) error {
+		if o.Below != "" {
+			if _, err := tx.Session(o.Below); err != nil {
+				return err
+			}
+			rec.Metadata.Below = o.Below
+		}
+		return d.put(tx, &rec, centurion.EventSessionOpened)
+	})
 }
 
 // begins sets what a conversation will begin with, if that exists.
@@ -157,13 +170,39 @@ func (d *Desk) changeOpened(tx *store.Tx, rec *centurion.Session, c Change) erro
 	return d.put(tx, rec, centurion.EventSessionRenamed)
 }
 
-// Remove ends the work of a conversation and takes it out of all lists. Its record stays.
+// Remove ends the work of a conversation and of those below it, and takes them out of all lists. Their records stay.
 func (d *Desk) Remove(ctx context.Context, id string) error {
 	rec, err := d.Store.Session(ctx, id)
 	if err != nil {
 		return err
 	}
 	if err := isRoot(rec); err != nil {
+		return err
+	}
+	all, err := d.List(ctx, Query{All: true})
+	if err != nil {
+		return err
+	}
+	return d.remove(ctx, rec, all)
+}
+
+// remove removes a conversation after those of all that stand below it.
+func (d *Desk) remove(ctx context.Context, rec centurion.Session, all []centurion.Session) error {
+	id, own := rec.ID, []centurion.Session{rec}
+	if rec.Metadata.Mission != "" {
+		var err error
+		if own, err = d.Store.Sessions(ctx, rec.Metadata.Mission); err != nil {
+			return err
+		}
+	}
+	for _, below := range all {
+		if slices.ContainsFunc(own, func(s centurion.Session) bool { return s.ID == below.Metadata.Below }) {
+			if err := d.remove(ctx, below, all); err != nil {
+				return err
+			}
+		}
+	}
+	if err := d.Abort(ctx, id); err != nil {
 		return err
 	}
 	if mission := rec.Metadata.Mission; mission != "" {
@@ -210,12 +249,12 @@ func (d *Desk) List(ctx context.Context, q Query) ([]centurion.Session, error) {
 	}
 	var all []found
 	for _, rec := range opened {
-		if rec.Metadata.Removed.IsZero() && q.takes(rec.Title, rec.Time.Updated) {
+		if rec.Metadata.Removed.IsZero() && q.takes(rec.Title, rec.Metadata.Below, rec.Time.Updated) {
 			all = append(all, found{session: rec, updated: rec.Time.Updated})
 		}
 	}
 	for _, m := range missions {
-		if m.Session != "" && m.Removed.IsZero() && q.takes(cmp.Or(m.Title, m.Goal), m.Updated.Millis()) {
+		if m.Session != "" && m.Removed.IsZero() && q.takes(cmp.Or(m.Title, m.Goal), m.Below, m.Updated.Millis()) {
 			all = append(all, found{centurion.Session{ID: m.Session}, m, m.Updated.Millis()})
 		}
 	}
@@ -237,8 +276,8 @@ func (d *Desk) List(ctx context.Context, q Query) ([]centurion.Session, error) {
 	return out, nil
 }
 
-func (q Query) takes(title string, updated int64) bool {
-	return updated >= q.Since && (q.Before == 0 || updated < q.Before) && strings.Contains(strings.ToLower(title), strings.ToLower(q.Search))
+func (q Query) takes(title, below string, updated int64) bool {
+	return (q.All || below == "") && updated >= q.Since && (q.Before == 0 || updated < q.Before) && strings.Contains(strings.ToLower(title), strings.ToLower(q.Search))
 }
 
 // Shown is a root session with what a person has made of it.
@@ -251,7 +290,7 @@ func Shown(rec centurion.Session, m centurion.Mission) centurion.Session {
 	if !m.Archived.IsZero() {
 		rec.Time.Archived = m.Archived.Millis()
 	}
-	rec.Metadata.Profile, rec.Metadata.Removed = m.Options.Profile, m.Removed
+	rec.Metadata.Profile, rec.Metadata.Below, rec.Metadata.Removed = m.Options.Profile, m.Below, m.Removed
 	return rec
 }
 

@@ -61,7 +61,7 @@ func record(ctx context.Context, st *store.Store, o opening) error {
 			if err != nil {
 				return err
 			}
-			rec.Time.Created = was.Time.Created
+			rec.Time.Created, m.Below = was.Time.Created, was.Metadata.Below
 			if !strings.HasPrefix(was.Title, roots.Untitled) {
 				m.Title = was.Title
 			}

@@ -188,9 +188,8 @@ func (p *Project) catalogRoutes() map[string]route {
 			}
 			return map[string]any{"all": list, "default": first, "connected": connected}
 		}),
-		"GET /agent":                 of(shownAgents),
-		"GET /command":               of(shownCommands),
-		"GET /experimental/tool/ids": of(func(c Catalog) any { return some(c.Tools) }),
+		"GET /agent":   of(shownAgents),
+		"GET /command": of(shownCommands),
 	}
 }
 

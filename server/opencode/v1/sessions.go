@@ -79,8 +79,8 @@ func number(r *http.Request, name string) int64 {
 
 // list lists sessions, the last changed first: the roots, unless children are wanted as well.
 func (p *Project) list(r *http.Request) (any, error) {
-	limit := int(number(r, "limit"))
-	all, err := p.API().Roots(r.Context(), roots.Query{Search: r.FormValue("search"), Since: number(r, "start"), Limit: limit})
+	limit, only := int(number(r, "limit")), r.FormValue("roots") == "true"
+	all, err := p.API().Roots(r.Context(), roots.Query{Search: r.FormValue("search"), Since: number(r, "start"), Limit: limit, All: !only})
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (p *Project) list(r *http.Request) (any, error) {
 	for _, s := range all {
 		out = append(out, shownSession(s))
 	}
-	if r.FormValue("roots") == "true" || r.FormValue("search") != "" {
+	if only || r.FormValue("search") != "" {
 		return out, nil
 	}
 	for _, s := range all {
@@ -124,9 +124,11 @@ func (p *Project) open(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if b.ParentID != "" {
-		return nil, &centurion.Error{Kind: centurion.KindUsage, Msg: "parentID: only agents open sessions below others", Hint: "leave it out"}
+		if _, err := p.sessionByID(r.Context(), b.ParentID); err != nil {
+			return nil, err
+		}
 	}
-	o := roots.Opening{Title: b.Title, Agent: b.Agent}
+	o := roots.Opening{Title: b.Title, Agent: b.Agent, Below: b.ParentID}
 	if o.Profile, err = p.profileOf(r.Context(), b.Agent); err != nil {
 		return nil, err
 	}
@@ -163,14 +165,19 @@ func (p *Project) change(r *http.Request) (any, error) {
 
 func (p *Project) children(r *http.Request) (any, error) {
 	s, err := p.session(r)
-	if err != nil || s.Metadata.Mission == "" {
-		return []any{}, err
+	if err != nil {
+		return nil, err
 	}
-	all, err := p.API().Sessions(r.Context(), s.Metadata.Mission)
+	all, err := p.API().Roots(r.Context(), roots.Query{All: true})
+	if s.Metadata.Mission != "" && err == nil {
+		var agents []centurion.Session
+		agents, err = p.API().Sessions(r.Context(), s.Metadata.Mission)
+		all = append(agents, all...)
+	}
 	out := []sessionInfo{}
 	for _, child := range all {
-		if child.ParentID == s.ID {
-			out = append(out, shownSession(child))
+		if shown := shownSession(child); shown.ParentID == s.ID {
+			out = append(out, shown)
 		}
 	}
 	return out, err

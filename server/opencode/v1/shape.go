@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/url"
@@ -28,7 +29,7 @@ type sessionInfo struct {
 }
 
 func shownSession(s centurion.Session) sessionInfo {
-	return sessionInfo{s.ID, s.Slug, s.ProjectID, s.Directory, s.ParentID, s.Cost, s.Tokens, s.Title, s.Agent, s.Model, s.Version, s.Time}
+	return sessionInfo{s.ID, s.Slug, s.ProjectID, s.Directory, cmp.Or(s.ParentID, s.Metadata.Below), s.Cost, s.Tokens, s.Title, s.Agent, s.Model, s.Version, s.Time}
 }
 
 // message is a message with its parts.

@@ -90,7 +90,7 @@ type route = func(r *http.Request) (any, error)
 // routes are those of OpenCode that are served, by pattern.
 func (p *Project) routes() map[string]route {
 	all := map[string]route{}
-	for _, some := range []map[string]route{p.catalogRoutes(), p.clientRoutes(), p.sessionRoutes(), p.promptRoutes(), p.askRoutes(), p.shellRoutes(), p.fileRoutes()} {
+	for _, some := range []map[string]route{p.catalogRoutes(), p.clientRoutes(), p.sessionRoutes(), p.promptRoutes(), p.askRoutes(), p.shellRoutes(), p.toolRoutes(), p.fileRoutes()} {
 		maps.Copy(all, some)
 	}
 	return all
