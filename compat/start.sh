@@ -71,7 +71,8 @@ cat >"$home/.config/opencode/opencode.json" <<JSON
       "name": "Fake",
       "npm": "@ai-sdk/openai-compatible",
       "options": { "baseURL": "$model", "apiKey": "x" },
-      "models": { "fake-1": { "name": "Fake 1", "tool_call": true, "reasoning": true, "attachment": true, "modalities": { "input": ["text", "image"], "output": ["text"] }, "limit": { "context": 100000, "output": 8000 } } }
+      "models": { "fake-1": { "name": "Fake 1", "tool_call": true, "reasoning": true, "attachment": true, "modalities": { "input": ["text", "image"], "output": ["text"] }, "limit": { "context": 100000, "output": 8000 } },
+        "fake-2": { "name": "Fake 2", "tool_call": true, "limit": { "context": 100000, "output": 8000 } } }
     }
   },
   "permission": {

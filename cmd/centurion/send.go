@@ -61,6 +61,7 @@ func sendCommand(c *cli) *cobra.Command {
 	cmd.Flags().StringVar(&p.Mission, "mission", "", "mission of the address (default: the latest mission)")
 	cmd.Flags().BoolVar(&steer, "steer", false, "deliver before the next request to the model (default)")
 	cmd.Flags().BoolVar(&p.Queue, "queue", false, "deliver after the turn, in a turn of its own")
+	cmd.Flags().StringVar(&p.Model, "model", "", "another model for the mission's own agent from this message on (provider/model), while it is not working")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait for the answer and print it")
 	return cmd
 }

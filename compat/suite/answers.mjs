@@ -83,6 +83,18 @@ test('a message id given twice is 400', async t => {
   same((await messages(s)).length, 2, 'messages')
 }, { skip: !ours && "OpenCode's own server overwrites the message" })
 
+test('a later message may have another model', async t => {
+  const s = await session(t), other = { providerID: 'fake', modelID: 'fake-2' }
+  await prompt(s, 'say one')
+  for (const more of [{ model: other }, { model: other }]) {
+    const m = await prompt(s, 'say two', more)
+    same([textOf(m), m.info.modelID], ['two', 'fake-2'], 'answer')
+  }
+  same((await messages(s)).filter(m => m.info.role === 'user').map(m => m.info.model.modelID), ['fake-1', 'fake-2', 'fake-2'], 'models of the messages')
+  shape(await ok(v2.session.get({ sessionID: s.id })), { model: { id: 'fake-2', providerID: 'fake' } }, 'session')
+  await refused(v2.session.prompt({ sessionID: s.id, model: { providerID: 'fake', modelID: 'fake-3' }, parts: words('say three') }), ours ? 400 : 500)
+})
+
 test('session.prompt (v2) is added to the session', async t => {
   const s = await session(t)
   await prompt(s, 'say first')

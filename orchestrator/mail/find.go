@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -97,9 +98,14 @@ func MediaKey(m centurion.ModelRef) string {
 	return fmt.Sprintf("provider.%s.models.%q.modalities in opencode.json, {\"input\": [\"text\", \"image\", \"pdf\"]}", m.Provider, m.ID)
 }
 
-// checkFiles refuses files that the model of a session does not take. The model of a task without a session is not known yet: that
+// checkFiles refuses a model that is not there, and files that the model of a session does not take. The model of a task without a session is not known yet: that
 // task is told which files it could not be given.
-func (d *Desk) checkFiles(ctx context.Context, session string, files []centurion.File) error {
+func (d *Desk) checkFiles(ctx context.Context, session string, p Post) error {
+	files := p.files()
+	if p.Model != "" && d.model != nil {
+		m, err := d.model(p.Model)
+		return cmp.Or(err, CheckFiles(files, m))
+	}
 	if len(files) == 0 || session == "" || d.model == nil {
 		return nil
 	}

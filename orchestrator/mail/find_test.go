@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -115,6 +116,50 @@ func TestFilesForASession(t *testing.T) {
 		_, err := d.Send(t.Context(), Post{To: test.to, Text: "look", Files: []centurion.File{test.file}})
 		if centurion.KindOf(err) != test.kind {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A message to the mission's own agent may give it another model, while nobody works on the mission; a refused one is not stored.
+func TestAnotherModel(t *testing.T) {
+	t.Parallel()
+	st := team(t)
+	err := st.Update(t.Context(), func(tx *store.Tx) error {
+		root, err := tx.Session("ses_0")
+		root.Model = &centurion.SessionModel{Provider: "p", ID: "m0"}
+		return errors.Join(err, tx.PutSession(&root))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var working *agent.Sessions
+	d := New(st, func(ref string) (agent.Model, error) {
+		if ref != "q/m" {
+			return agent.Model{}, &centurion.Error{Kind: centurion.KindUsage}
+		}
+		return agent.Model{}, nil
+	}, func(string) *agent.Sessions { return working })
+	for _, test := range []struct {
+		name, to, model string
+		working         *agent.Sessions
+		kind            centurion.Kind
+	}{
+		{"unknown", "msn_1", "q/n", nil, centurion.KindUsage},
+		{"of a task", "tsk_2", "q/m", nil, centurion.KindConflict},
+		{"at work", "msn_1", "q/m", &agent.Sessions{}, centurion.KindConflict},
+		{"at rest", "msn_1", "q/m", nil, ""},
+	} {
+		working = test.working
+		if _, err := d.Send(t.Context(), Post{To: test.to, Text: test.name, Model: test.model}); centurion.KindOf(err) != test.kind {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		s, err := st.Session(t.Context(), "ses_0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := st.Deliveries(t.Context(), "msn_1")
+		if want := test.kind == ""; err != nil || (len(all) == 1) != want || (s.Own().String() == "q/m") != want {
+			t.Errorf("%s: %d messages, model %v: %v", test.name, len(all), s.Model, err)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/state"
 	"centurion/store"
+	"centurion/text"
 )
 
 // Post is a message into a mission.
@@ -35,6 +36,9 @@ type Post struct {
 	// Queue leaves the message until the receiver's turn has ended. Otherwise the receiver reads it before its next request.
 	Queue  bool             `json:"queue,omitempty"`
 	Origin centurion.Origin `json:"origin,omitempty"` // empty means a person
+	// Model ("provider/model") is that of the receiver from this message on, "" for the one that it has. Only the mission's own agent can
+	// have another one, while nobody works on the mission.
+	Model string `json:"model,omitempty"`
 	// NoReply adds the message to a conversation without an answer; the next request has it. An opened session takes such a message, too.
 	NoReply bool `json:"no_reply,omitempty"`
 	// Resume resumes a mission that has stopped, for a caller that wants the answer. The server does that; a [Desk] starts no work.
@@ -100,7 +104,7 @@ func (d *Desk) Send(ctx context.Context, p Post) (_ Posted, err error) {
 	if err != nil {
 		return Posted{}, err
 	}
-	if err := d.checkFiles(ctx, to.Session, p.files()); err != nil {
+	if err := d.checkFiles(ctx, to.Session, p); err != nil {
 		return Posted{}, err
 	}
 	if compact, err := p.wantsCompact(); compact || err != nil {
@@ -110,12 +114,15 @@ func (d *Desk) Send(ctx context.Context, p Post) (_ Posted, err error) {
 		return d.compactReceiver(ctx, p, to)
 	}
 	put := put
-	if p.NoReply {
+	switch {
+	case p.NoReply:
 		put = d.note
-		if d.Hold != nil { // a conversation that begins meanwhile would not know the message
-			_, release := d.Hold(to.Mission)
-			defer release()
-		}
+	case p.Model != "":
+		put = d.remodel
+	}
+	if (p.NoReply || p.Model != "") && d.Hold != nil { // a conversation that begins meanwhile would not know of it
+		_, release := d.Hold(to.Mission)
+		defer release()
 	}
 	var got Posted
 	err = d.store.Update(ctx, func(tx *store.Tx) (err error) {
@@ -150,6 +157,23 @@ func (p *Post) complete() error {
 func (p Post) delivery(mission, to string) store.Delivery {
 	return store.Delivery{ID: p.ID, Mission: mission, Session: to, Wake: true, Created: centurion.Now(), Text: p.Text,
 		Origin: p.Origin, Queue: p.Queue, NoReply: p.NoReply, Files: p.Files, Parts: p.Parts}
+}
+
+// remodel stores a message for the mission's own agent, which has another model from then on.
+func (d *Desk) remodel(tx *store.Tx, p Post, to Receiver) (Posted, error) {
+	got, err := put(tx, p, to)
+	if err != nil {
+		return got, err
+	}
+	if got.Task != "" || d.sessions(got.Mission) != nil {
+		return got, &centurion.Error{Op: "send", Kind: centurion.KindConflict, Msg: "the model cannot change now: " + text.If(got.Task != "", "a task keeps its own", "the session works"),
+			Hint: "leave the model as it is, or send the message when the session rests"}
+	}
+	rec, err := tx.Session(got.Session)
+	if err != nil {
+		return got, err
+	}
+	return got, state.Remodel(tx, []centurion.Session{rec}, rec.Own().String(), p.Model)
 }
 
 // note stores a message that wants no answer: in the conversation itself, unless that is at work, and takes it in before its next request.

@@ -154,6 +154,9 @@ func (p *Project) bring(ctx context.Context, s centurion.Session, b Begin, wait 
 		return p.note(ctx, s, b)
 	}
 	post := mail.Post{ID: cmp.Or(b.Message, centurion.NewID(centurion.PrefixDelivery)), To: s.ID, Text: b.Goal, Parts: b.Parts, Resume: true, Origin: centurion.OriginPerson}
+	if b.Model != "" && b.Model != s.Own().String() {
+		post.Model = b.Model
+	}
 	if !wait {
 		_, err := p.API().Send(ctx, post)
 		return nil, err
