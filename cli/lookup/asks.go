@@ -1,7 +1,6 @@
 package lookup
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"centurion/orchestrator/approval"
 	"centurion/server"
 	"centurion/store"
-	"centurion/tui"
 )
 
 // RefuseMission returns the error for an answer to a blocked mission: it has no question, but its agent reads messages.
@@ -81,7 +79,7 @@ func Refusal(ctx context.Context, api server.API, id, reason string) string {
 	if a, found := Ask(ctx, api, id); found && a.Type == store.AskQuestion {
 		return strings.TrimSpace(event.NoAnswer + " " + reason)
 	}
-	return cmp.Or(reason, tui.AnswerReject)
+	return approval.Refusal(reason)
 }
 
 // Ask finds an approval or question by its id or a unique prefix. If it cannot be read, answering reports why.

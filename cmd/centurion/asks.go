@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -112,9 +111,6 @@ func denyCommand(c *cli) *cobra.Command {
 		"  centurion deny per_0199… --reason \"do not push\"", exactly(1, 1, "an id"),
 		func(ctx context.Context, v *view, args []string) error {
 			answer := lookup.Refusal(ctx, v.API, args[0], strings.TrimSpace(reason))
-			if slices.Contains([]string{"once", "always", "run", "yes"}, answer) { // a refusal, however worded
-				answer = "no: " + answer
-			}
 			ask, found := lookup.Ask(ctx, v.API, args[0])
 			err := v.reply(ctx, args[0], answer)
 			return c.say(err, "denied"+whatNext(ctx, v.API, ask, found))

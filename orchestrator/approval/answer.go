@@ -152,6 +152,15 @@ func answeredAlready(id string) error {
 		Hint: "it may have been answered already; see what waits with: centurion asks"}
 }
 
+// Refusal is the answer that refuses a permission or a plan for a reason, which may be "": it stays a refusal, however it is worded.
+func Refusal(why string) string {
+	why = strings.TrimSpace(why)
+	if slices.Contains(planAccepted, why) {
+		return "no: " + why
+	}
+	return cmp.Or(why, "reject")
+}
+
 // planAccepted lists the answers that accept a plan.
 var planAccepted = []string{"run", "once", "always", "yes"}
 

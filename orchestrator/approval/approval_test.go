@@ -63,6 +63,15 @@ func TestStashRules(t *testing.T) {
 	}
 }
 
+// A refusal is told to the agent in the person's words, and allows nothing, whatever they are.
+func TestRefusal(t *testing.T) {
+	for why, want := range map[string]string{"": "reject", " ": "reject", "too risky ": "too risky", "always": "no: always", "once": "no: once", " yes ": "no: yes", "run": "no: run"} {
+		if got := Refusal(why); got != want {
+			t.Errorf("%q refuses as %q, not %q", why, got, want)
+		}
+	}
+}
+
 // What a person types is the number of a choice, its text, or their own words.
 func TestChosen(t *testing.T) {
 	for typed, want := range map[string]string{"2": "Postgres", " sqlite ": "SQLite", "3": "3", "0": "0", "neither of them": "neither of them", "8": "8"} {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"centurion"
+	"centurion/orchestrator/approval"
 	"centurion/server"
 	"centurion/store"
 )
@@ -206,14 +207,7 @@ func replyOf(a store.Ask, result string) (string, error) {
 	case "once", "always":
 		return r.Reply, nil
 	case "reject":
-		switch why := strings.TrimSpace(r.Message); why {
-		case "":
-			return "reject", nil
-		case "once", "always", "run", "yes": // a refusal, however it is worded
-			return "no: " + why, nil
-		default:
-			return why, nil
-		}
+		return approval.Refusal(r.Message), nil
 	}
 	return "", &centurion.Error{Kind: centurion.KindUsage, Msg: "the client replied with neither once nor always nor reject"}
 }

@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/approval"
 	"centurion/store"
 )
 
@@ -108,8 +109,8 @@ func (p *Project) allow(ctx context.Context, id, reply, why string) error {
 	if err != nil {
 		return err
 	}
-	if why = strings.TrimSpace(why); reply == "reject" && why != "" {
-		reply = why // any other word refuses, and is told to the agent
+	if reply == "reject" {
+		reply = approval.Refusal(why) // it is told to the agent
 	}
 	return p.API().Answer(ctx, a.ID, reply)
 }
