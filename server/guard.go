@@ -16,8 +16,8 @@ const TokenPath = "/t/"
 
 // Guard lets clients with the token through to next: in the base URL, as a bearer token or as the password of basic authentication. A web
 // page of another origin is refused, whatever it knows, as is a request for another host's name, which a page gets by rebinding its own,
-// and a body that is not JSON, which a page may send without asking first. So is a process that [WithPeer] refuses. host is the name that the server
-// listens on.
+// and a body that is not JSON, which a page may send without asking first. So is a process that [WithPeer] refuses. The link of an ask needs no
+// other token, and takes a form. host is the name that the server listens on.
 func Guard(token, host string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := peerOf(r.Context()); p.Refused != "" {
@@ -25,12 +25,13 @@ func Guard(token, host string, next http.Handler) http.Handler {
 				Hint: "agents cannot control Centurion"})
 			return
 		}
-		if err := foreign(r, host); err != nil {
+		given, r := givenToken(r)
+		linked := LinkedAsk(token, r.URL.Path) != ""
+		if err := foreign(r, host, linked); err != nil {
 			reply(w, nil, err)
 			return
 		}
-		given, r := givenToken(r)
-		if token == "" || subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
+		if !linked && (token == "" || subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1) {
 			w.Header().Set("WWW-Authenticate", `Basic realm="centurion"`)
 			reply(w, nil, &centurion.Error{Kind: centurion.KindAuth, Msg: "the token is missing or wrong",
 				Hint: "use the whole address that `centurion serve` has printed, or the file `token` in the state directory as the password"})
@@ -55,8 +56,9 @@ func givenToken(r *http.Request) (string, *http.Request) {
 	return token, r
 }
 
-// foreign says what shows that a request comes from a web page of somebody else.
-func foreign(r *http.Request, host string) error {
+// foreign says what shows that a request comes from a web page of somebody else. Its body may be a form only where the path is a secret
+// that no other page knows.
+func foreign(r *http.Request, host string, form bool) error {
 	if !ownName(r.Host, host) {
 		return &centurion.Error{Kind: centurion.KindPermission, Msg: "this server is not " + r.Host, Hint: "use the address that `centurion serve` has printed"}
 	}
@@ -69,7 +71,7 @@ func foreign(r *http.Request, host string) error {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.ContentLength == 0 {
 		return nil
 	}
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" && !(form && kind == "application/x-www-form-urlencoded") {
 		return &centurion.Error{Kind: centurion.KindUsage, Msg: "the body has to be JSON", Hint: "send it with Content-Type: application/json"}
 	}
 	return nil

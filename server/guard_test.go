@@ -14,7 +14,8 @@ import (
 // S5, issue "Real OpenCode clients" 8: nobody gets in without the token, and no web page of another origin with it.
 func TestGuard(t *testing.T) {
 	h := server.Guard(token, "127.0.0.1", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) }))
-	const base = "http://127.0.0.1:4096"
+	const base, form = "http://127.0.0.1:4096", "application/x-www-form-urlencoded"
+	link := server.AskLink(token, "per_1")
 	for name, test := range map[string]struct {
 		method, url, body string
 		header            map[string]string
@@ -43,6 +44,20 @@ func TestGuard(t *testing.T) {
 		"no type":                  {method: "POST", url: base + "/t/" + token + "/x", body: "{}", status: 400},
 		"a form":                   {method: "POST", url: base + "/t/" + token + "/x", body: "a=b", header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, status: 400},
 		"JSON":                     {method: "POST", url: base + "/t/" + token + "/x", body: "{}", header: map[string]string{"Content-Type": "application/json; charset=utf-8"}, status: 200, path: "/x"},
+		"link":                     {url: base + link, status: 200, path: link},
+		"link's form":              {method: "POST", url: base + link, body: "a=b", header: map[string]string{"Content-Type": form, "Origin": base}, status: 200, path: link},
+		"link's form with a token": {method: "POST", url: base + "/t/" + token + link, body: "a=b", header: map[string]string{"Content-Type": form}, status: 200, path: link},
+		"form of another site":     {method: "POST", url: base + link, body: "a=b", header: map[string]string{"Content-Type": form, "Origin": "https://evil.example"}, status: 403},
+		"link's plain text":        {method: "POST", url: base + link, body: "a=b", header: map[string]string{"Content-Type": "text/plain"}, status: 400},
+		"link's JSON":              {method: "POST", url: base + link, body: "{}", header: map[string]string{"Content-Type": "application/json"}, status: 200, path: link},
+		"link of another name":     {url: base + link, host: "evil.example:4096", status: 403},
+		"link of another ask":      {url: base + strings.Replace(link, "per_1", "per_2", 1), status: 401},
+		"its form":                 {method: "POST", url: base + strings.Replace(link, "per_1", "per_2", 1), body: "a=b", header: map[string]string{"Content-Type": form}, status: 400},
+		"link of another token":    {url: base + server.AskLink("another", "per_1"), status: 401},
+		"link of no token":         {url: base + server.AskLink("", "per_1"), status: 401},
+		"a longer path":            {url: base + link + "/../../session", status: 401},
+		"a link that is cut":       {url: base + link[:len(link)-1], status: 401},
+		"no link":                  {url: base + "/ask/", status: 401},
 		"no body":                  {method: "DELETE", url: base + "/t/" + token + "/x", status: 200, path: "/x"},
 	} {
 		t.Run(name, func(t *testing.T) {
