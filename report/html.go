@@ -23,13 +23,58 @@ var style string
 // HTML writes the report as one self-contained page: without scripts, images, fonts and external styles, and with a policy that keeps a
 // browser from loading any. An error is that of w.
 func (r *Report) HTML(w io.Writer) error {
+	t, v, err := r.view()
+	if err != nil {
+		return err
+	}
+	return t.Execute(w, v)
+}
+
+// Part is a part of the page, for a page that shows more than the report.
+type Part struct {
+	ID   string // of its heading
+	Name string // in a list of contents
+	HTML template.HTML
+}
+
+// Parts are the parts of the page in their order: first the verdict, which has no heading and no name. They need [Style].
+func (r *Report) Parts() ([]Part, error) {
+	t, v, err := r.view()
+	if err != nil {
+		return nil, err
+	}
+	parts := []Part{{ID: "verdict"}, {ID: "goal", Name: "Goal"}}
+	for _, c := range contents() {
+		parts = append(parts, Part{ID: c.ID, Name: c.Name})
+	}
+	for i := range parts {
+		var b strings.Builder
+		if err := t.ExecuteTemplate(&b, parts[i].ID, v); err != nil {
+			return nil, &centurion.Error{Op: "write report", Kind: centurion.KindInternal, Err: err}
+		}
+		parts[i].HTML = template.HTML(b.String())
+	}
+	return parts, nil
+}
+
+// contents are the parts that the page lists at its top.
+func contents() []Part {
+	return []Part{{ID: "plan", Name: "Plan"}, {ID: "time", Name: "Timeline"}, {ID: "troubles", Name: "What went wrong"}, {ID: "receipts", Name: "Receipts"},
+		{ID: "decisions", Name: "Questions"}, {ID: "files", Name: "Files"}, {ID: "cost", Name: "Cost"}, {ID: "next", Name: "What you can do now"}}
+}
+
+// Style is the style sheet of the page.
+func Style() string { return style }
+
+// view is the template of the page with what it shows.
+func (r *Report) view() (*template.Template, any, error) {
 	anchors := r.anchors()
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"line": text.Clean, "text": text.CleanText, "short": short, "span": span, "clock": clock, "hash": hash, "money": money, "tokens": text.Tokens,
 		"runs": runs, "runWord": runWord, "runBadge": runBadge, "reversed": reversed, "ended": ended, "died": died, "without": without, "early": early, "worth": r.worth, "tail": tail, "diff": diffLines,
 		"join": strings.Join, "lower": strings.ToLower, "badge": badge, "doubted": doubted, "ranInto": ranInto, "named": Mark.name, "moment": r.Timeline.moment, "happened": happenings, "when": r.when, "gap": gapWord,
 		"add": func(a, b float64) float64 { return a + b }, "count": centurion.Count, "axis": func(t centurion.Time) string { return axis(r.Timeline.at(t)) },
-		"sections": r.sections, "undone": func() []string { return r.Undone }, "summed": summed,
+		"sections": r.sections, "undone": func() []string { return r.Undone }, "summed": summed, "contents": contents,
 		"decided":  func(all []Decision) []Decision { return all[:min(len(all), pageRows)] },
 		"troubled": func(all []Trouble) []Trouble { return all[:min(len(all), pageRows)] },
 		"written":  func(all []Said) []Said { return all[:min(len(all), pageRows)] },
@@ -43,16 +88,16 @@ func (r *Report) HTML(w io.Writer) error {
 		"anchor":   func(item string) string { return anchors[item] },
 	}).Parse(page)
 	if err != nil {
-		return &centurion.Error{Op: "write report", Kind: centurion.KindInternal, Err: err}
+		return nil, nil, &centurion.Error{Op: "write report", Kind: centurion.KindInternal, Err: err}
 	}
-	return t.Execute(w, struct {
+	return t, struct {
 		*Report
 		Headline, Proofs, Way, Who, Tone, Where, Base, Confined, Policy string
 		GoalTold                                                        bool
 		Style                                                           template.CSS
 		Tally                                                           []tally
 		Picture                                                         *picture
-	}{r, r.headline(), r.proofs(), r.way(), r.who(), r.tone(), r.where(), r.base(), r.confinement(), policy(style), r.goalTold(), template.CSS(style), r.tallies(), draw(r.Timeline)})
+	}{r, r.headline(), r.proofs(), r.way(), r.who(), r.tone(), r.where(), r.base(), r.confinement(), policy(style), r.goalTold(), template.CSS(style), r.tallies(), draw(r.Timeline)}, nil
 }
 
 // policy lets a browser load only the page's own style, identified by its digest. Anything smuggled in by a text, such as a style, a

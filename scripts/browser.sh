@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Shows the mission report to a real browser and looks at what it makes of it: complaints, overflow, contrast, keyboard, paper. A
-# browser is installed from Debian's packages where none is there; without one this fails. It writes nothing into the repository.
+# Shows the mission report and the server's page to a real browser and looks at what it makes of them: complaints, overflow, contrast,
+# keyboard, paper, what is live. A browser is installed from Debian's packages where none is there; without one this fails. It writes nothing into the repository.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 found=
@@ -16,9 +16,9 @@ if [[ -z $found ]]; then
 	apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-dejavu-core ||
 		apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core # releases that have no package of the shell alone
 fi
-go vet -tags browser ./report
+go vet -tags browser ./internal/browser ./report ./server/page
 before=$(git status --porcelain --ignored)
-go test -tags browser -count=1 -run '^TestBrowser$' ./report "$@"
+go test -tags browser -count=1 -run '^TestBrowser$' ./report ./server/page "$@"
 if [[ $(git status --porcelain --ignored) != "$before" ]]; then
 	echo "the browser test has written into the repository:" >&2
 	git status --porcelain --ignored >&2

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,22 +59,59 @@ func (v *view) reply(ctx context.Context, id, answer string) error {
 
 func asksCommand(c *cli) *cobra.Command {
 	const none = "Nothing waits for you."
-	return listCommand(c, "asks", "List approvals and questions that wait for you", "List open permissions, plans, questions, and blocked missions with what they need.",
-		"  centurion asks\n  centurion approve per_0199…", exactly(0, 0, "no arguments"), none,
+	var address string
+	cmd := listCommand(c, "asks", "List approvals and questions that wait for you", "List open permissions, plans, questions, and blocked missions with what they need.\n"+
+		"With --links also print a link for each: it shows this one alone in a browser, and answers it once. It is at the address that\n"+
+		"`centurion serve` has printed.",
+		"  centurion asks\n  centurion approve per_0199…\n  centurion asks --links=http://127.0.0.1:4097", exactly(0, 0, "no arguments"), none,
 		func(ctx context.Context, v *view, _ []string) error {
 			all, err := lookup.Waiting(ctx, v.API)
 			if err != nil {
 				return err
 			}
-			return printList(c, v.format, all, none, func() error {
-				for _, a := range all {
-					if err := print.Ask(c.out, a); err != nil {
+			links, err := linksOf(all, address, v.Place.Token)
+			if err != nil {
+				return err
+			}
+			return printList(c, v.format, links, none, func() error {
+				for _, a := range links {
+					if err := print.Ask(c.out, a.Ask); err != nil {
 						return err
+					}
+					if a.Link != "" {
+						if err := c.say(nil, "    link: "+a.Link); err != nil {
+							return err
+						}
 					}
 				}
 				return c.say(nil, print.HowToAnswer(all))
 			})
 		})
+	cmd.Flags().StringVar(&address, "links", "", "print links, at this address of centurion serve")
+	cmd.Flag("links").NoOptDefVal = fmt.Sprintf("http://127.0.0.1:%d", defaultPort)
+	return cmd
+}
+
+// linkedAsk is an ask with its link, if links are wanted.
+type linkedAsk struct {
+	store.Ask
+	Link string `json:"link,omitempty"`
+}
+
+// linksOf adds links at an address, from which a token is removed; "" means none.
+func linksOf(all []store.Ask, address, token string) (out []linkedAsk, err error) {
+	at, err := url.Parse(address)
+	if address != "" && (err != nil || at.Host == "") {
+		return nil, &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("--links cannot be %q; it is the address of a server", address), Hint: "give the one that `centurion serve` has printed"}
+	}
+	for _, a := range all {
+		one := linkedAsk{Ask: a}
+		if address != "" && a.Type != lookup.BlockedMission {
+			one.Link = (&url.URL{Scheme: at.Scheme, Host: at.Host, Path: server.AskLink(token, a.ID)}).String()
+		}
+		out = append(out, one)
+	}
+	return out, nil
 }
 
 func answerCommand(c *cli) *cobra.Command {

@@ -57,6 +57,7 @@ const quietTime = 2 * time.Minute
 //	big FILE MB               make a text file of so many megabytes
 //	png FILE WIDTH HEIGHT     make an image
 //	record FILE               write a mission into the project's state; see record_test.go
+//	browse STATUS FILE PATH [FORM]  ask a server for a page; see page_test.go
 //	tty STEPS N COMMAND...    run a command on a terminal (Linux); see tty_linux_test.go
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -67,7 +68,7 @@ func TestScripts(t *testing.T) {
 		Condition:           condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"model": serveModel, "code": runCode, "start": startCommand, "signal": signalCommand, "finish": finishCommand,
-			"until": until, "lines": eventLines, "json": jsonPath, "set": setVariable, "big": bigFile, "tty": tty, "png": pngFile, "record": record,
+			"until": until, "lines": eventLines, "json": jsonPath, "set": setVariable, "big": bigFile, "tty": tty, "png": pngFile, "record": record, "browse": browse,
 		},
 	})
 }

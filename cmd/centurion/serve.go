@@ -20,6 +20,7 @@ import (
 	"centurion/sandbox"
 	"centurion/server"
 	v1 "centurion/server/opencode/v1"
+	"centurion/server/page"
 	"centurion/text"
 )
 
@@ -68,6 +69,7 @@ type serving struct {
 	group    guard.Group
 	projects pool[*served] // by directory
 	shared   *host.Shared  // by their hosts
+	site     *page.Site    // set before the server begins
 }
 
 func (s *serving) serve(ctx context.Context, portGiven bool) error {
@@ -86,6 +88,7 @@ func (s *serving) serve(ctx context.Context, portGiven bool) error {
 		return errors.Join(err, l.Close())
 	}
 	done()
+	s.site = s.page(first.conn.Token)
 	srv := &http.Server{Handler: server.Guard(first.conn.Token, s.hostname, http.HandlerFunc(s.route)), ReadHeaderTimeout: 10 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return server.WithPeer(ctx, s.neighbour(c)) }}
@@ -140,8 +143,12 @@ func (s *serving) listen(given bool) (net.Listener, error) {
 	}
 }
 
-// route finds the project of a request.
+// route finds the project of a request. The page is of all that are open.
 func (s *serving) route(w http.ResponseWriter, r *http.Request) {
+	if s.site.Serves(r) {
+		s.site.ServeHTTP(w, r)
+		return
+	}
 	own := strings.HasPrefix(r.URL.Path, server.Prefix+"/") || r.URL.Path == server.Prefix
 	p, done, err := s.project(r.Context(), v1.Directory(r))
 	if err != nil && own {
