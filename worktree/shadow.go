@@ -234,6 +234,14 @@ func (s *Shadow) Stat(ctx context.Context, from, to string) ([]centurion.FileCha
 	return s.repo.Stat(ctx, from, to)
 }
 
+// Diff lists the changes of these files between two trees, with hunks.
+func (s *Shadow) Diff(ctx context.Context, from, to string, paths ...string) ([]centurion.FileDiff, error) {
+	all, err := s.repo.Diff(ctx, from, to)
+	return slices.DeleteFunc(all, func(f centurion.FileDiff) bool {
+		return !slices.Contains(paths, f.Path) && !slices.Contains(paths, f.Old)
+	}), err
+}
+
 // Patch is the change between two trees as text.
 func (s *Shadow) Patch(ctx context.Context, from, to string, color bool, paths ...string) (string, error) {
 	return s.repo.Patch(ctx, from, to, color, paths...)

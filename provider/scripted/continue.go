@@ -78,10 +78,10 @@ func (l line) common(now line) int {
 }
 
 // hasBeginningOf reports whether now goes back to an earlier point of l: everything up to there is the same, at least the person's
-// first message.
+// first message, or nothing follows the system prompt but another one.
 func (l line) hasBeginningOf(now line) bool {
 	n := l.common(now)
-	return n >= 2 || n == 1 && len(l.msgs) > 1 && len(now.msgs) > 1 && grown(l.msgs[1], now.msgs[1])
+	return n >= 2 || n == 1 && len(now.msgs) == 2 || n == 1 && len(l.msgs) > 1 && len(now.msgs) > 1 && grown(l.msgs[1], now.msgs[1])
 }
 
 // same reports whether a, of l, and b, of now, are the same message.

@@ -80,6 +80,7 @@ func TestHistoriesGoOn(t *testing.T) {
 		{"back to the goal", true, []req{{"user:goal", "assistant:one", "user:two"}}, req{"user:goal\n\nno, otherwise"}, ""},
 		{"and to the first branch again", true, []req{{"user:goal", "assistant:one", "user:two"}, {"user:goal", "assistant:one", "user:three"}},
 			req{"user:goal", "assistant:one", "user:two", "assistant:four", "user:five"}, ""},
+		{"begun anew", true, []req{{"user:goal", "assistant:one", "user:two"}}, req{"user:another"}, ""},
 		{"back to nothing that was", true, []req{{"user:goal", "assistant:one", "user:two"}}, req{"user:gaol", "assistant:one", "user:two"}, "messages[1] was"},
 
 		{"thinking stays", false, []req{{"user:goal"}, {"user:goal", "thought:one:hm", "user:two"}}, req{"user:goal", "thought:one:ha", "user:two"}, "messages[2] was"},
