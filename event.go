@@ -36,7 +36,7 @@ const (
 	EventTaskStalled   EventType = "task.stalled"   // it was silent: its turn is aborted and retried
 
 	EventSessionOpened  EventType = "session.opened"  // it exists, and has no mission before its first message
-	EventSessionRenamed EventType = "session.renamed" // a person has changed its title, or what it will begin with, or has archived it
+	EventSessionRenamed EventType = "session.renamed" // a person has changed its title, or what it will begin with, or has archived it or reverted its end
 	EventSessionRemoved EventType = "session.removed" // a person has removed it from lists: it can be read by its id
 	EventSessionCreated EventType = "session.created"
 	EventSessionIdle    EventType = "session.idle"

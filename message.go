@@ -80,7 +80,10 @@ type Message struct {
 	Finish    string        // of an assistant message; empty while it streams
 	Error     *MessageError // of an assistant message
 	Summary   bool          // of an assistant message: it replaces messages in a compaction
-	Parts     []Part        // in order; not part of the message's own JSON
+	// Wrote is what the turn that a user message began has changed in the project's own directory, oldest first: each with the trees around
+	// it, as [Landed] has them. It is stored with the message, and not told with it.
+	Wrote []Landed
+	Parts []Part // in order; not part of the message's own JSON
 }
 
 type userMessageJSON struct {
@@ -90,6 +93,7 @@ type userMessageJSON struct {
 	Time      MessageTime `json:"time"`
 	Agent     string      `json:"agent"`
 	Model     ModelRef    `json:"model"`
+	Wrote     []Landed    `json:"wrote,omitempty"`
 }
 
 type assistantMessageJSON struct {
@@ -113,7 +117,7 @@ type assistantMessageJSON struct {
 // MarshalJSON writes OpenCode's format for the message's role, without the parts.
 func (m Message) MarshalJSON() ([]byte, error) {
 	if m.Role == RoleUser {
-		return json.Marshal(userMessageJSON{m.ID, m.SessionID, m.Role, MessageTime{Created: m.Time.Created}, m.Agent, m.Model})
+		return json.Marshal(userMessageJSON{m.ID, m.SessionID, m.Role, MessageTime{Created: m.Time.Created}, m.Agent, m.Model, m.Wrote})
 	}
 	return json.Marshal(assistantMessageJSON{m.ID, m.SessionID, m.Role, m.Time, m.Error, m.ParentID, m.Model.ID,
 		m.Model.Provider, m.Agent, m.Agent, m.Path, m.Summary, m.Usage.USD, m.Usage.Tokens, m.Finish})
@@ -130,7 +134,7 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 	if head.Role == RoleUser {
 		var u userMessageJSON
 		err := json.Unmarshal(b, &u)
-		*m = Message{ID: u.ID, SessionID: u.SessionID, Role: u.Role, Time: u.Time, Agent: u.Agent, Model: u.Model}
+		*m = Message{ID: u.ID, SessionID: u.SessionID, Role: u.Role, Time: u.Time, Agent: u.Agent, Model: u.Model, Wrote: u.Wrote}
 		return err
 	}
 	var a assistantMessageJSON

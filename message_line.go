@@ -7,6 +7,19 @@ import "slices"
 type Rewound struct {
 	Leaf string `json:"leaf"` // the last message of the line
 	Last string `json:"last"` // the last stored message at the time of the rewind
+	// Whole means that the files went back, too, but for those that are Kept because others have changed them since.
+	Whole bool     `json:"whole,omitempty"`
+	Kept  []string `json:"kept,omitempty"`
+}
+
+// Revert is the end of a conversation that a person has reverted. It stands until the next message removes it, or the person brings it back.
+type Revert struct {
+	Message string   `json:"message"`          // the user message from which on it is reverted
+	Files   []Landed `json:"files,omitempty"`  // went back, from the tree Commit to the tree Before
+	Kept    []string `json:"kept,omitempty"`   // files that others have changed since: they stay as they are
+	Patch   string   `json:"patch,omitempty"`  // how Files were changed; empty if it is long
+	Moving  bool     `json:"moving,omitempty"` // Files are on their way back
+	Next    *string  `json:"next,omitempty"`   // Files are brought again, to revert from this message on instead, or nothing for ""
 }
 
 // Leaf returns the id of the newest message of the session's current line; last is the message stored last.

@@ -100,6 +100,8 @@ type Mission struct {
 	Archived Time   `json:"archived,omitzero"`
 	Below    string `json:"below,omitempty"` // the session below which its root session was opened
 	Removed  Time   `json:"removed,omitzero"`
+	// Revert is what the person has reverted of the conversation, until its next message; nil if nothing.
+	Revert *Revert `json:"revert,omitempty"`
 
 	Confinement *Confinement `json:"confinement,omitempty"` // of its commands in its newest run; nil in records of older versions
 

@@ -82,6 +82,8 @@ type SessionMeta struct {
 	Profile string `json:"profile,omitempty"`
 	// Below is the session below which a person has opened a root session; "" for most.
 	Below string `json:"below,omitempty"`
+	// Revert is what a person has reverted of a root session; nil if nothing. Its mission's record has it.
+	Revert *Revert `json:"revert,omitempty"`
 	// Removed is when a person removed a root session from lists; zero otherwise.
 	Removed Time `json:"removed,omitzero"`
 	// ForkedFrom is the original of a copied conversation; nil for others.

@@ -106,6 +106,9 @@ func Own(ctx context.Context, p Place, ws *workspace.Workspace, models *Models, 
 	}
 	h.missions = orchestrator.New(oc)
 	h.api = &server.Local{Store: h.store, Host: h.missions, Person: takeover.New(h.missions, h.store, ws), Work: h.runs, Hub: hub, Archive: ws}
+	if err := h.missions.Branches.Repair(ctx); err != nil && how.Note != nil { // each mission tries again
+		how.Note("files of a revert are not back yet: " + err.Error())
+	}
 	if err := h.listen(how); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}

@@ -32,6 +32,7 @@ import (
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/space"
 	"centurion/orchestrator/start"
+	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/sandbox"
 	"centurion/tools"
@@ -83,7 +84,8 @@ func New(cfg Config) *Host {
 	h.Space = &space.Waits{Store: cfg.Store, Workspace: cfg.Workspace, Longest: cfg.DiskWait, Publish: cfg.Publish}
 	h.auditor = &pulse.Auditor{Interval: cfg.PollInterval, Audit: h.audit}
 	h.desk, h.reverts = plan.NewDesk(cfg.Store, cfg.Workspace, h.planOf, cfg.TrustedPlan), revert.New(cfg.Store, cfg.Workspace)
-	h.Branches = &branches.Branches{Store: cfg.Store, Workspace: cfg.Workspace, Hold: h.hold, Rewound: h.reverts.MarkRewound}
+	h.Branches = &branches.Branches{Store: cfg.Store, Workspace: cfg.Workspace, Hold: h.hold, Rewound: h.reverts.MarkRewound, Rest: h.rest,
+		Files: &revert.Files{Project: h.Project, Workspace: cfg.Workspace}}
 	h.briefs = &brief.Desk{Confined: cfg.Confined, Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Instructions: cfg.Instructions, Web: cfg.Web, Workspace: cfg.Workspace, Project: h.Project,
 		Window: func(model centurion.ModelRef) int {
 			got, _ := h.cfg.Model(model.String()) // its error is reported when the model is used
@@ -245,6 +247,26 @@ func (h *Host) AtRest(id string, do func() error) error {
 		return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s is being worked on", id), Hint: "stop it first: centurion pause " + id}
 	}
 	return do()
+}
+
+// restTime is how long a mission may take to stop when its one agent has answered.
+const restTime = 2 * time.Second
+
+// rest waits until a mission that stops with each answer has done so, unless its agent works.
+func (h *Host) rest(ctx context.Context, mission, session string) {
+	m := h.running(mission)
+	if m == nil || !state.Alone(m.st.Profile) {
+		return
+	}
+	if c := m.sessions.Of(session); c != nil && c.Live.Busy() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, restTime)
+	defer cancel()
+	select {
+	case <-m.stopped:
+	case <-ctx.Done():
+	}
 }
 
 func (h *Host) running(id string) *mission {

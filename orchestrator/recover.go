@@ -13,7 +13,8 @@ import (
 // recover prepares a new, stopped or interrupted mission for its loop. It repairs everything that a crashed host may have left half done;
 // each step relies on the ones before it:
 //
-//  1. undos and redos that were recorded: in the plan, the notes and the mission (revert.Desk.Settle)
+//  1. what its person has reverted of the conversation leaves the line (branches.Branches.Forget); undos and redos that were recorded: in
+//     the plan, the notes and the mission (revert.Desk.Settle)
 //  2. the state of the mission, and asks whose call is gone (commander.Loop.Begin)
 //  3. the snapshot, the branch and the checkouts (isolation.Checkouts.Open)
 //  4. the calls and messages of the first session; those of a task when it is launched (open)
@@ -24,6 +25,9 @@ import (
 // It lists its repairs in the journal.
 func (m *mission) recover(ctx context.Context, beside *guard.Group) (centurion.Mission, error) {
 	var repaired repairs
+	if err := m.h.Branches.Forget(ctx, m.st.ID); err != nil {
+		return centurion.Mission{}, err
+	}
 	opened, closed, err := m.h.reverts.Settle(ctx, m.st.ID)
 	if err != nil {
 		return centurion.Mission{}, err

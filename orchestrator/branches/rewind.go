@@ -8,10 +8,12 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"centurion"
 	"centurion/event"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/revert"
 	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/workspace"
@@ -25,6 +27,9 @@ type Branches struct {
 	Hold func(mission string) (working bool, release func())
 	// Rewound updates the project's notes of a session after its line has changed. It may be called twice.
 	Rewound func(ctx context.Context, session string) error
+	// Rest waits until a mission whose agent has answered has stopped.
+	Rest  func(ctx context.Context, mission, session string)
+	Files *revert.Files
 }
 
 // Rewound is the result of [Branches.Rewind].
@@ -115,18 +120,7 @@ func rewind(tx *store.Tx, session, to, mark, plan string) (Rewound, error) {
 	if r.Leaf == t.Leaf {
 		return r, tx.PutSession(rec)
 	}
-	r.Undone = undone(t, r.Leaf)
-	if r.Undone > 0 && r.Mark == "" {
-		r.Mark = nameOf(rec.Metadata.Marks, t.Leaf)
-	}
-	rec.Metadata.Rewound = &centurion.Rewound{Leaf: r.Leaf, Last: t.Messages[len(t.Messages)-1].ID}
-	rec.Metadata.Retry, rec.Metadata.Compact = nil, false // they belong to the old line
-	if err := tx.PutSession(rec); err != nil {
-		return r, err
-	}
-	_, err = tx.Append(centurion.Event{Type: centurion.EventRewound, Mission: m.ID, Session: session, Task: rec.Metadata.Task,
-		Data: event.Data(event.RewoundData{From: r.From, To: r.Leaf, Mark: r.Mark, Undone: r.Undone})})
-	if err != nil || session != m.Session || !m.Status.Ended() && m.Status != centurion.MissionFailed {
+	if err := r.move(tx, t, m, centurion.Rewound{}); err != nil || session != m.Session || !m.Status.Ended() && m.Status != centurion.MissionFailed {
 		return r, err
 	}
 	m, err = state.MoveMission(tx, m.ID, centurion.MissionPaused, state.Rewound, func(m *centurion.Mission) {
@@ -135,6 +129,33 @@ func rewind(tx *store.Tx, session, to, mark, plan string) (Rewound, error) {
 	})
 	r.Status = m.Status
 	return r, err
+}
+
+// move makes r.Leaf the newest message of the line; as says how the files stand. What was reverted of the conversation is decided by that.
+func (r *Rewound) move(tx *store.Tx, t store.Tree, m centurion.Mission, as centurion.Rewound) error {
+	rec := &t.Session
+	r.Undone = undone(t, r.Leaf)
+	if rec.Metadata.Marks == nil {
+		rec.Metadata.Marks = map[string]string{}
+	}
+	if r.Undone > 0 && r.Mark == "" {
+		r.Mark = nameOf(rec.Metadata.Marks, t.Leaf)
+	}
+	as.Leaf, as.Last = r.Leaf, t.Messages[len(t.Messages)-1].ID
+	rec.Metadata.Rewound = &as
+	rec.Metadata.Retry, rec.Metadata.Compact = nil, false // they belong to the old line
+	if err := tx.PutSession(rec); err != nil {
+		return err
+	}
+	if m.Revert != nil && rec.ID == m.Session {
+		m.Revert = nil
+		if err := tx.PutMission(&m); err != nil {
+			return err
+		}
+	}
+	_, err := tx.Append(centurion.Event{Type: centurion.EventRewound, Mission: m.ID, Session: rec.ID, Task: rec.Metadata.Task,
+		Data: event.Data(event.RewoundData{From: r.From, To: r.Leaf, Mark: r.Mark, Undone: r.Undone})})
+	return err
 }
 
 // rewindable refuses to rewind the conversation of a task whose result was delivered already.
@@ -191,6 +212,21 @@ func nameOf(marks map[string]string, message string) string {
 const afterRewind = "The person continues from this point of the conversation; later messages no longer count. Files, the todo list " +
 	"and tasks were not reverted: look at their current state before you continue."
 
+// afterRevert is told if files that it has changed could not go back, with their names.
+const afterRevert = "The person continues from this point of the conversation; later messages no longer count. What you changed in files since " +
+	"then was reverted, but not in %s: someone else has changed that, too."
+
+// wordAfter is what a conversation is told after a rewind; "" if everything is as it was.
+func wordAfter(r centurion.Rewound) string {
+	switch {
+	case !r.Whole:
+		return afterRewind
+	case len(r.Kept) > 0:
+		return fmt.Sprintf(afterRevert, centurion.Clip(strings.Join(r.Kept, ", "), 1000))
+	}
+	return ""
+}
+
 // afterFork is told to a conversation that continues as a copy, with the id of the original mission.
 const afterFork = "This conversation is a copy and continues in a mission of its own. Tasks and background commands that were started " +
 	"above belong to mission %s; the project may have changed since."
@@ -209,7 +245,7 @@ func (b *Branches) Word(ctx context.Context, rec centurion.Session) (string, err
 	case err != nil:
 		return "", err
 	case t.Session.Metadata.Rewound != nil && t.Leaf == t.Session.Metadata.Rewound.Leaf:
-		return afterRewind, b.Rewound(ctx, rec.ID) // the host may have crashed before this
+		return wordAfter(*t.Session.Metadata.Rewound), b.Rewound(ctx, rec.ID) // the host may have crashed before this
 	case rec.Metadata.ForkedFrom != nil && mission.Runs == 1:
 		return fmt.Sprintf(afterFork, rec.Metadata.ForkedFrom.Mission), nil
 	}

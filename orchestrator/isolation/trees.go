@@ -111,7 +111,8 @@ func (m *Checkouts) RecordTree(ctx context.Context, c *Seat, call *tools.Call, e
 		return none, err
 	}
 	return func(ctx context.Context, res tools.Result) error {
-		if e.Writes != nil || len(res.Files) > 0 {
+		named := e.Writes != nil || len(res.Files) > 0
+		if named && (c.HoldsFor != "" || len(res.Files) == 0) {
 			return m.putTrees(ctx, c.HoldsFor, func(l *centurion.Landed) { l.Files = joinChanges(l.Files, modified(res.Files)) })
 		}
 		now, err := m.saveTree(ctx, c.Holder+" after "+call.ID)
@@ -122,10 +123,50 @@ func (m *Checkouts) RecordTree(ctx context.Context, c *Seat, call *tools.Call, e
 		if err != nil {
 			return err
 		}
+		all := len(changed)
+		if named { // others may have written meanwhile
+			changed = slices.DeleteFunc(changed, func(f centurion.FileChange) bool { return !slices.Contains(res.Files, f.Path) })
+		}
+		if c.HoldsFor == "" {
+			if err := m.putTurn(ctx, centurion.Landed{Before: tree, Commit: now, Files: changed, Time: centurion.Now()}, len(changed) == all); err != nil {
+				return err
+			}
+		}
 		return m.putTrees(ctx, c.HoldsFor, func(l *centurion.Landed) {
-			l.Commit, l.Files = now, joinChanges(l.Files, changed)
+			if l.Files = joinChanges(l.Files, changed); !named {
+				l.Commit = now
+			}
 		})
 	}, nil
+}
+
+// putTurn records what a call of the mission's own agent, or of a sub-agent of its, has changed, at the message that began the turn. alone
+// says that nothing else changed during the call.
+func (m *Checkouts) putTurn(ctx context.Context, wrote centurion.Landed, alone bool) error {
+	m.project.trees.mu.Lock() // calls may end at the same time
+	defer m.project.trees.mu.Unlock()
+	rec, err := m.st.Store.Mission(ctx, m.st.ID)
+	if err != nil {
+		return err
+	}
+	newest, _, err := m.st.Store.Newest(ctx, rec.Session)
+	if err != nil {
+		return err
+	}
+	const noParts = "-"
+	msg, err := m.st.Store.Message(ctx, rec.Session, newest, noParts)
+	if err == nil && msg.Role == centurion.RoleAssistant {
+		msg, err = m.st.Store.Message(ctx, rec.Session, msg.ParentID, noParts)
+	}
+	if err != nil {
+		return err
+	}
+	if last := len(msg.Wrote) - 1; alone && last >= 0 && msg.Wrote[last].Commit == wrote.Before { // nor since the one before
+		wrote.Before, wrote.Files = msg.Wrote[last].Before, joinChanges(msg.Wrote[last].Files, wrote.Files)
+		msg.Wrote = msg.Wrote[:last]
+	}
+	msg.Wrote = append(msg.Wrote, wrote)
+	return m.st.Store.Update(ctx, func(tx *store.Tx) error { return tx.PutMessage(&msg) })
 }
 
 // modified lists files named by a call; their real status is determined at the end.

@@ -118,7 +118,7 @@ func (d *Desk) Change(ctx context.Context, id string, c Change) (centurion.Sessi
 		if rec.Metadata.Mission == "" {
 			return d.changeOpened(tx, &rec, c)
 		}
-		if err := isRoot(rec); err != nil {
+		if err := IsRoot(rec); err != nil {
 			return err
 		}
 		if c.Agent != nil || c.Model != nil || c.Profile != nil {
@@ -176,7 +176,7 @@ func (d *Desk) Remove(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if err := isRoot(rec); err != nil {
+	if err := IsRoot(rec); err != nil {
 		return err
 	}
 	all, err := d.List(ctx, Query{All: true})
@@ -290,12 +290,12 @@ func Shown(rec centurion.Session, m centurion.Mission) centurion.Session {
 	if !m.Archived.IsZero() {
 		rec.Time.Archived = m.Archived.Millis()
 	}
-	rec.Metadata.Profile, rec.Metadata.Below, rec.Metadata.Removed = m.Options.Profile, m.Below, m.Removed
+	rec.Metadata.Profile, rec.Metadata.Below, rec.Metadata.Removed, rec.Metadata.Revert = m.Options.Profile, m.Below, m.Removed, m.Revert
 	return rec
 }
 
-// isRoot refuses a session of a task.
-func isRoot(rec centurion.Session) error {
+// IsRoot refuses a session of a task.
+func IsRoot(rec centurion.Session) error {
 	if rec.ParentID == "" {
 		return nil
 	}
