@@ -68,6 +68,10 @@ type API interface {
 	Tree(ctx context.Context, session string) (Tree, error)
 	// Rewind moves a conversation to an older message; see orchestrator.Host.Rewind.
 	Rewind(ctx context.Context, session string, r Rewind) (branches.Rewound, error)
+	// Revert reverts a root conversation from a message on until its next message; see branches.Branches.Revert.
+	Revert(ctx context.Context, session, message string) (branches.Reverted, error)
+	// Written lists what the turn of a user message has changed in the project's own directory, or with "" what is reverted in files now.
+	Written(ctx context.Context, session, message string) ([]centurion.FileDiff, error)
 	// Fork copies a conversation into a new, paused mission; see orchestrator.Host.Fork.
 	Fork(ctx context.Context, session, at string) (branches.Forked, error)
 }

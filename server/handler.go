@@ -65,12 +65,15 @@ func (h handler) gets() map[string]func(ctx context.Context, r *http.Request) (a
 			return h.api.Message(ctx, r.PathValue("id"), r.PathValue("message"), r.URL.Query()["part"]...)
 		},
 		"/sessions/{id}/tree": func(ctx context.Context, r request) (any, error) { return h.api.Tree(ctx, r.PathValue("id")) },
-		"/todo":               func(ctx context.Context, r request) (any, error) { return h.api.Todo(ctx, r.FormValue("mission")) },
-		"/roots":              func(ctx context.Context, r request) (any, error) { return h.api.Roots(ctx, rootsQuery(r)) },
-		"/receipts":           func(ctx context.Context, r request) (any, error) { return h.api.Receipts(ctx, r.FormValue("mission")) },
-		"/asks":               func(ctx context.Context, _ request) (any, error) { return h.api.Asks(ctx) },
-		"/seq":                func(ctx context.Context, _ request) (any, error) { return h.api.LastSeq(ctx) },
-		"/state":              func(ctx context.Context, r request) (any, error) { return h.api.State(ctx, r.FormValue("id")) },
+		"/sessions/{id}/written": func(ctx context.Context, r request) (any, error) {
+			return h.api.Written(ctx, r.PathValue("id"), r.FormValue("message"))
+		},
+		"/todo":     func(ctx context.Context, r request) (any, error) { return h.api.Todo(ctx, r.FormValue("mission")) },
+		"/roots":    func(ctx context.Context, r request) (any, error) { return h.api.Roots(ctx, rootsQuery(r)) },
+		"/receipts": func(ctx context.Context, r request) (any, error) { return h.api.Receipts(ctx, r.FormValue("mission")) },
+		"/asks":     func(ctx context.Context, _ request) (any, error) { return h.api.Asks(ctx) },
+		"/seq":      func(ctx context.Context, _ request) (any, error) { return h.api.LastSeq(ctx) },
+		"/state":    func(ctx context.Context, r request) (any, error) { return h.api.State(ctx, r.FormValue("id")) },
 		"/diff": func(ctx context.Context, r request) (any, error) {
 			id := r.FormValue("id") // which parses the form
 			return h.api.Diff(ctx, id, takeover.DiffOptions{Patch: r.FormValue("patch") == "true", Color: r.FormValue("color") == "true", Paths: r.Form["path"]})
@@ -107,6 +110,9 @@ func (h handler) posts() map[string]http.HandlerFunc {
 		},
 		"/sessions/{id}/rewind": post(func(ctx context.Context, r request, b Rewind) (any, error) {
 			return h.api.Rewind(ctx, r.PathValue("id"), b)
+		}),
+		"/sessions/{id}/revert": post(func(ctx context.Context, r request, b revertBody) (any, error) {
+			return h.api.Revert(ctx, r.PathValue("id"), b.Message)
 		}),
 		"/sessions/{id}/fork": post(func(ctx context.Context, r request, b forkBody) (any, error) {
 			return h.api.Fork(ctx, r.PathValue("id"), b.At)

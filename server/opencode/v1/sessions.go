@@ -48,7 +48,6 @@ func (p *Project) sessionRoutes() map[string]route {
 		},
 		"GET /session/{id}/children":          p.children,
 		"GET /session/{id}/todo":              p.todo,
-		"GET /session/{id}/diff":              func(r *http.Request) (any, error) { _, err := p.session(r); return []any{}, err },
 		"GET /session/{id}/message":           p.messages,
 		"GET /session/{id}/message/{message}": p.message,
 		"POST /session/{id}/fork":             p.fork,

@@ -26,10 +26,11 @@ type sessionInfo struct {
 	Model     *centurion.SessionModel `json:"model,omitempty"`
 	Version   string                  `json:"version"`
 	Time      centurion.Span          `json:"time"`
+	Revert    *revertState            `json:"revert,omitempty"`
 }
 
 func shownSession(s centurion.Session) sessionInfo {
-	return sessionInfo{s.ID, s.Slug, s.ProjectID, s.Directory, cmp.Or(s.ParentID, s.Metadata.Below), s.Cost, s.Tokens, s.Title, s.Agent, s.Model, s.Version, s.Time}
+	return sessionInfo{s.ID, s.Slug, s.ProjectID, s.Directory, cmp.Or(s.ParentID, s.Metadata.Below), s.Cost, s.Tokens, s.Title, s.Agent, s.Model, s.Version, s.Time, shownRevert(s.Metadata.Revert)}
 }
 
 // message is a message with its parts.

@@ -90,7 +90,7 @@ type route = func(r *http.Request) (any, error)
 // routes are those of OpenCode that are served, by pattern.
 func (p *Project) routes() map[string]route {
 	all := map[string]route{}
-	for _, some := range []map[string]route{p.catalogRoutes(), p.clientRoutes(), p.sessionRoutes(), p.promptRoutes(), p.askRoutes(), p.shellRoutes(), p.toolRoutes(), p.fileRoutes()} {
+	for _, some := range []map[string]route{p.catalogRoutes(), p.clientRoutes(), p.sessionRoutes(), p.promptRoutes(), p.revertRoutes(), p.askRoutes(), p.shellRoutes(), p.toolRoutes(), p.fileRoutes()} {
 		maps.Copy(all, some)
 	}
 	return all
@@ -172,6 +172,9 @@ func answer(w http.ResponseWriter, v any, err error) {
 	if over, ok := errors.AsType[*overError](err); ok {
 		w.WriteHeader(http.StatusNotFound)
 		v = over
+	} else if busy, ok := errors.AsType[*busyError](err); ok {
+		w.WriteHeader(http.StatusConflict)
+		v = busy
 	} else if err != nil {
 		status, body := failure(err)
 		w.WriteHeader(status)

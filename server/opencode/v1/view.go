@@ -170,6 +170,8 @@ func (p *Project) tell(ctx context.Context, e centurion.Event) error {
 		}
 	case centurion.EventSessionOpened, centurion.EventSessionCreated, centurion.EventSessionRenamed, centurion.EventSessionRemoved:
 		return p.tellSession(ctx, e)
+	case centurion.EventRewound:
+		return p.tellRewound(ctx, e)
 	case centurion.EventMessageCreated, centurion.EventMessageUpdated, centurion.EventCompacted:
 		return p.tellMessage(ctx, e)
 	case centurion.EventToolStarted, centurion.EventToolCompleted:
