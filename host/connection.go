@@ -163,12 +163,15 @@ func (p Place) Connect(ctx context.Context) (*server.Client, server.Info, error)
 	return nil, info, err
 }
 
-// Neighbour describes the program at the other end of a TCP connection if it may not control the project; see [sandbox.Runner.Neighbour].
-func (conn *Connection) Neighbour(c net.Conn) sandbox.Peer {
-	if h := conn.Host(); h != nil {
-		return h.runner.Neighbour(c)
+// Neighbour describes the program at the other end of a TCP connection if it may not control the projects; see [sandbox.Neighbour].
+func Neighbour(c net.Conn, projects ...*Connection) sandbox.Peer {
+	var runners []*sandbox.Runner
+	for _, conn := range projects {
+		if h := conn.Host(); h != nil {
+			runners = append(runners, h.runner)
+		}
 	}
-	return sandbox.Peer{}
+	return sandbox.Neighbour(c, runners...)
 }
 
 // Host returns the host if it is this process, else nil.

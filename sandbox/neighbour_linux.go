@@ -5,14 +5,15 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Neighbour describes the program of this machine that connected to a TCP port, if a command of this host started it or it hides who it is:
+// Neighbour describes the program of this machine that connected to a TCP port, if a command of one of these runners started it or it hides who it is:
 // then Refused says so. A program of another user cannot be looked at, such as a forwarder for another machine; it is the zero Peer, like
 // any other that may connect.
-func (r *Runner) Neighbour(c net.Conn) Peer {
+func Neighbour(c net.Conn, runners ...*Runner) Peer {
 	inode, uid := socketOf(c)
 	if inode == "" || uid != os.Getuid() {
 		return Peer{}
@@ -25,7 +26,7 @@ func (r *Runner) Neighbour(c net.Conn) Peer {
 		return Peer{}
 	}
 	p := look(pid)
-	if p.Refused == "" && r.started(pid) {
+	if p.Refused == "" && slices.ContainsFunc(runners, func(r *Runner) bool { return r.started(pid) }) {
 		p.Refused = peerMarked
 	}
 	if p.Refused == "" {
@@ -55,13 +56,23 @@ func socketOf(c net.Conn) (inode string, uid int) {
 	return "", 0
 }
 
-// ownerOf finds a process that has a socket, 0 if there is none that can be looked at.
+// ownerOf finds a process that has a socket, 0 if there is none that can be looked at. The oldest of several is the one that
+// made it.
 func ownerOf(inode string) int {
-	fds, _ := filepath.Glob("/proc/[0-9]*/fd/*")
-	for _, fd := range fds {
-		if to, err := os.Readlink(fd); err == nil && to == "socket:["+inode+"]" {
-			pid, _ := strconv.Atoi(strings.Split(fd, "/")[2])
-			return pid
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	pids := make([]int, 0, len(all))
+	for _, dir := range all {
+		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	for _, pid := range pids {
+		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+		for _, fd := range fds {
+			if to, err := os.Readlink(fd); err == nil && to == "socket:["+inode+"]" {
+				return pid
+			}
 		}
 	}
 	return 0

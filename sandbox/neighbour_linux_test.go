@@ -52,7 +52,7 @@ func TestNeighbour(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				p := r.Neighbour(c)
+				p := Neighbour(c, &Runner{Mark: "of another host"}, r)
 				c.Close()
 				if p.Refused != test.refused || test.refused != "" && p.PID == 0 {
 					t.Errorf("it is told as %+v, want %q", p, test.refused)

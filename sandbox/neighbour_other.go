@@ -5,4 +5,4 @@ package sandbox
 import "net"
 
 // Neighbour is unknown here.
-func (r *Runner) Neighbour(net.Conn) Peer { return Peer{} }
+func Neighbour(net.Conn, ...*Runner) Peer { return Peer{} }

@@ -115,12 +115,14 @@ func (s *serving) serve(ctx context.Context, portGiven bool) error {
 }
 
 // neighbour is the program at the other end of a connection if a command of an open project started it, else the zero Peer.
-func (s *serving) neighbour(c net.Conn) (p sandbox.Peer) {
-	for _, open := range s.projects.opened() {
-		if p = open.conn.Neighbour(c); p.Refused != "" {
-			s.note(fmt.Sprintf("refused process %d (%s): %s", p.PID, text.Clean(p.Command), p.Refused))
-			break
-		}
+func (s *serving) neighbour(c net.Conn) sandbox.Peer {
+	var open []*host.Connection
+	for _, p := range s.projects.opened() {
+		open = append(open, p.conn)
+	}
+	p := host.Neighbour(c, open...)
+	if p.Refused != "" {
+		s.note(fmt.Sprintf("refused process %d (%s): %s", p.PID, text.Clean(p.Command), p.Refused))
 	}
 	return p
 }
