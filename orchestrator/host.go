@@ -85,7 +85,9 @@ func New(cfg Config) *Host {
 	h.auditor = &pulse.Auditor{Interval: cfg.PollInterval, Audit: h.audit}
 	h.desk, h.reverts = plan.NewDesk(cfg.Store, cfg.Workspace, h.planOf, cfg.TrustedPlan), revert.New(cfg.Store, cfg.Workspace)
 	h.Branches = &branches.Branches{Store: cfg.Store, Workspace: cfg.Workspace, Hold: h.hold, Rewound: h.reverts.MarkRewound, Rest: h.rest,
-		Files: &revert.Files{Project: h.Project, Workspace: cfg.Workspace}}
+		Command: func(session string) <-chan struct{} { return h.Shell.Running(session) },
+		Files:   &revert.Files{Project: h.Project, Workspace: cfg.Workspace}}
+	h.Mail.Forget = h.Branches.Forget
 	h.briefs = &brief.Desk{Confined: cfg.Confined, Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Instructions: cfg.Instructions, Web: cfg.Web, Workspace: cfg.Workspace, Project: h.Project,
 		Window: func(model centurion.ModelRef) int {
 			got, _ := h.cfg.Model(model.String()) // its error is reported when the model is used
@@ -98,7 +100,7 @@ func New(cfg Config) *Host {
 			m, err := cfg.models().Model(ref)
 			return m.Ref, err
 		}}
-	h.Shell = &shells.Desk{Session: cfg.agentConfig().Session, Hold: h.hold, Over: func() {
+	h.Shell = &shells.Desk{Session: cfg.agentConfig().Session, Hold: h.hold, Forget: h.Branches.Forget, Over: func() {
 		h.starting.Lock()
 		defer h.starting.Unlock()
 		h.release()

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -254,6 +255,13 @@ func TestRevertRefused(t *testing.T) {
 			t.Errorf("%s: %v (%s), want %s: %s", what, err, centurion.HintOf(err), kind, says)
 		}
 	}
+	commands := r.host.Branches.Command
+	r.host.Branches.Command = func(string) <-chan struct{} { return make(chan struct{}) }
+	asked("while a command of the person runs", users[0], centurion.KindConflict, "centurion abort "+m.Session)
+	if _, err := r.host.Branches.Rewind(r.ctx, m.Session, "-1", ""); centurion.KindOf(err) != centurion.KindConflict {
+		t.Errorf("rewound while a command runs: %v", err)
+	}
+	r.host.Branches.Command = commands
 	asked("a message of nobody's", "msg_000000000001AAAAAAAAAAAAAA", centurion.KindNotFound, "show --tree")
 	set(func(m *centurion.Mission) { m.Merged = &centurion.Merged{Time: centurion.Now()} })
 	asked("merged work", users[0], centurion.KindConflict, "centurion undo "+m.ID)
@@ -265,4 +273,34 @@ func TestRevertRefused(t *testing.T) {
 	r.update(func(tx *store.Tx) error { return tx.PutTask(&task) })
 	asked("work of a task", users[1], centurion.KindConflict, "centurion undo "+task.ID)
 	equal(t, "files", r.top(), "a=one")
+}
+
+// What a person runs or notes while a revert stands continues the conversation that is left, as a prompt does.
+func TestRevertedBeforeCommandOrNote(t *testing.T) {
+	for what, does := range map[string]func(r *rig, m centurion.Mission) error{
+		"a command": func(r *rig, m centurion.Mission) error {
+			_, err := r.host.Shell.Run(r.ctx, m.Session, "echo known")
+			return err
+		},
+		"a note": func(r *rig, m centurion.Mission) error {
+			_, err := r.host.Mail.Send(r.ctx, mail.Post{Mission: m.ID, To: m.Session, Text: "known", NoReply: true})
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := talker(t)
+			m := r.talk("write a one", "write a two")
+			r.revert(m, r.users(m)[1])
+			if err := does(r, m); err != nil {
+				t.Fatal(err)
+			}
+			m = r.say(m, "and now")
+			sent := r.requests("assistant")
+			last := fmt.Sprint(sent[len(sent)-1].Messages())
+			if !strings.Contains(last, "known") || strings.Contains(last, "write a two") || !strings.Contains(last, "write a one") {
+				t.Errorf("the model gets %s", last)
+			}
+			equal(t, "files", r.top(), "a=one")
+		})
+	}
 }

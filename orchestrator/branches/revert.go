@@ -46,6 +46,9 @@ func (b *Branches) Revert(ctx context.Context, id, message string) (Reverted, er
 	if working {
 		return Reverted{}, refused("wait for its end, or end it first: centurion pause "+mission, "mission %s is being worked on", mission)
 	}
+	if b.Command(id) != nil {
+		return Reverted{}, commandRuns("revert", id)
+	}
 	if _, err := b.settle(ctx, mission, true); err != nil { // what a host left that has died
 		return Reverted{}, err
 	}
@@ -215,8 +218,11 @@ func (b *Branches) Repair(ctx context.Context) error {
 	return err
 }
 
-// Forget removes what is reverted from the line of a mission's conversation, which continues.
+// Forget removes what is reverted from the line of a mission's conversation, which continues. The mission does not run; "" has none.
 func (b *Branches) Forget(ctx context.Context, mission string) error {
+	if mission == "" {
+		return nil
+	}
 	if _, err := b.settle(ctx, mission, true); err != nil {
 		return err
 	}

@@ -25,6 +25,8 @@ type Branches struct {
 	Workspace *workspace.Workspace
 	// Hold prevents work on the mission from starting until release is called. working is true if it runs already.
 	Hold func(mission string) (working bool, release func())
+	// Command is closed when the command that a person runs in a session has ended; it is nil if there is none.
+	Command func(session string) <-chan struct{}
 	// Rewound updates the project's notes of a session after its line has changed. It may be called twice.
 	Rewound func(ctx context.Context, session string) error
 	// Rest waits until a mission whose agent has answered has stopped.
@@ -63,6 +65,9 @@ func (b *Branches) Rewind(ctx context.Context, session, to, mark string) (Rewoun
 	}
 	working, release := b.Hold(rec.Metadata.Mission)
 	defer release()
+	if to != "" && b.Command(session) != nil {
+		return Rewound{}, commandRuns("rewind", session)
+	}
 	if to != "" && working {
 		return Rewound{}, &centurion.Error{Op: "rewind", Kind: centurion.KindConflict,
 			Msg:  fmt.Sprintf("mission %s is being worked on", rec.Metadata.Mission),
@@ -85,6 +90,11 @@ func (b *Branches) Rewind(ctx context.Context, session, to, mark string) (Rewoun
 		err = b.Rewound(ctx, session)
 	}
 	return r, err
+}
+
+// commandRuns refuses to move the line of a session while a command of a person runs, which is recorded at its end.
+func commandRuns(op, session string) error {
+	return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: "a command of yours runs in session " + session, Hint: "wait for its end, or end it with: centurion abort " + session}
 }
 
 // rewind moves the leaf, within tx. plan is the path for the plan of a mission that is paused again.

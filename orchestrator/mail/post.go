@@ -68,6 +68,8 @@ type Posted struct {
 type Desk struct {
 	// Hold keeps a mission from beginning until release is called. Nil where none ever runs.
 	Hold func(mission string) (working bool, release func())
+	// Forget removes what is reverted of a conversation that a message without an answer continues. Nil where none ever runs.
+	Forget func(ctx context.Context, mission string) error
 
 	store    *store.Store
 	model    func(ref string) (agent.Model, error)
@@ -121,8 +123,13 @@ func (d *Desk) Send(ctx context.Context, p Post) (_ Posted, err error) {
 		put = d.remodel
 	}
 	if (p.NoReply || p.Model != "") && d.Hold != nil { // a conversation that begins meanwhile would not know of it
-		_, release := d.Hold(to.Mission)
+		working, release := d.Hold(to.Mission)
 		defer release()
+		if p.NoReply && !working {
+			if err := d.Forget(ctx, to.Mission); err != nil {
+				return Posted{}, err
+			}
+		}
 	}
 	var got Posted
 	err = d.store.Update(ctx, func(tx *store.Tx) (err error) {

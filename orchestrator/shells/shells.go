@@ -15,6 +15,8 @@ type Desk struct {
 	// Hold keeps missions from beginning until release is called, and reports whether this one is running already.
 	Hold func(mission string) (working bool, release func())
 	Over func() // called when a command has ended
+	// Forget removes what is reverted of a mission's conversation, which continues with the command. The mission does not run.
+	Forget func(ctx context.Context, mission string) error
 
 	mu      sync.Mutex        // protects running
 	running map[string]*shell // by session
@@ -56,6 +58,11 @@ func (d *Desk) begin(ctx context.Context, id string, one *shell) (centurion.Sess
 	defer release()
 	if rec.Metadata.Mission == "" { // its mission may have been recorded meanwhile
 		if rec, err = d.Session.Store.Session(ctx, id); err != nil {
+			return rec, err
+		}
+	}
+	if !working {
+		if err := d.Forget(ctx, rec.Metadata.Mission); err != nil {
 			return rec, err
 		}
 	}

@@ -127,12 +127,13 @@ func lines(text, head string, q url.Values) (string, string) {
 
 // directory are the parts for an attached directory.
 func (p *Project) directory(ctx context.Context, part centurion.Part, dir string) ([]centurion.Part, error) {
-	text := "Directory " + dir + ":\n"
+	var text strings.Builder
+	text.WriteString("Directory " + dir + ":\n")
 	for e, err := range p.Files.Walk(ctx, workspace.WalkOptions{Dir: dir, MaxDepth: 1, Hidden: true, Named: true}) {
 		if err != nil {
 			return nil, err
 		}
-		text += "\n" + path.Base(e.Path) + map[bool]string{true: "/"}[e.IsDir()]
+		text.WriteString("\n" + path.Base(e.Path) + map[bool]string{true: "/"}[e.IsDir()])
 	}
-	return []centurion.Part{added(text), part}, nil
+	return []centurion.Part{added(text.String()), part}, nil
 }
