@@ -294,7 +294,7 @@ func TestRevertedBeforeCommandOrNote(t *testing.T) {
 			if err := does(r, m); err != nil {
 				t.Fatal(err)
 			}
-			m = r.say(m, "and now")
+			r.say(m, "and now")
 			sent := r.requests("assistant")
 			last := fmt.Sprint(sent[len(sent)-1].Messages())
 			if !strings.Contains(last, "known") || strings.Contains(last, "write a two") || !strings.Contains(last, "write a one") {
