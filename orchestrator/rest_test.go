@@ -5,12 +5,18 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/workspace"
 )
 
 // What may be done to a mission at rest only is not done while somebody works on it, and nobody begins to meanwhile.
 func TestAtRest(t *testing.T) {
 	t.Parallel()
-	h := New(Config{})
+	ws, err := workspace.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	h := New(Config{Workspace: ws})
 	own, done := errors.New("its own"), 0
 	do := func() error {
 		done++

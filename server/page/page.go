@@ -180,6 +180,7 @@ func (s visit) live(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	changed := make(chan struct{}, 1)
 	changed <- struct{}{}
+	mission := r.FormValue("mission")
 	var group guard.Group
 	defer func() { cancel(); _ = group.Wait() }() // the stream ends for whatever reason
 	for _, p := range s.projects {
@@ -189,7 +190,7 @@ func (s visit) live(w http.ResponseWriter, r *http.Request) {
 		}
 		group.Go("watch a project", func() error {
 			defer cancel()
-			for _, err := range p.Follow(ctx, server.EventQuery{After: last, Mission: r.FormValue("mission"), Follow: true}) {
+			for _, err := range p.Follow(ctx, server.EventQuery{After: last, Mission: mission, Follow: true}) {
 				if err != nil {
 					return err
 				}
