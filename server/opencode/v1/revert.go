@@ -44,7 +44,7 @@ func shownRevert(r *centurion.Revert) *revertState {
 	return &revertState{r.Message, strings.TrimRight(r.Patch, "\n")}
 }
 
-// busyError says that a session cannot be reverted now, as OpenCode's clients know it.
+// busyError says that a session cannot do what was asked now, as OpenCode's clients know it.
 type busyError struct {
 	Tag     string `json:"_tag"`
 	Session string `json:"sessionID"`
@@ -53,6 +53,15 @@ type busyError struct {
 
 func (e *busyError) Error() string { return e.Message }
 
+// asBusy is a conflict as OpenCode's clients know it; any other error stays as it is.
+func asBusy(session string, err error) error {
+	if centurion.KindOf(err) != centurion.KindConflict {
+		return err
+	}
+	_, body := failure(err)
+	return &busyError{"SessionBusyError", session, body.Data["message"].(string)}
+}
+
 // revert reverts a session from a message on, or brings everything back.
 func (p *Project) revert(r *http.Request, message string) (any, error) {
 	s, err := p.session(r)
@@ -60,12 +69,8 @@ func (p *Project) revert(r *http.Request, message string) (any, error) {
 		return nil, err
 	}
 	got, err := p.API().Revert(r.Context(), s.ID, message)
-	if centurion.KindOf(err) == centurion.KindConflict {
-		_, body := failure(err)
-		return nil, &busyError{"SessionBusyError", s.ID, body.Data["message"].(string)}
-	}
 	if err != nil {
-		return nil, err
+		return nil, asBusy(s.ID, err)
 	}
 	diffs, err := p.API().Written(r.Context(), s.ID, "")
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/orchestrator/mail"
+	"centurion/session"
 	"centurion/store"
 )
 
@@ -23,8 +24,11 @@ func TestBadRequests(t *testing.T) {
 	if err := json.Unmarshal([]byte(opened), &s); err != nil {
 		t.Fatal(err)
 	}
+	var worker string
 	x.update(func(tx *store.Tx) error {
-		return errors.Join(tx.PutMessage(&centurion.Message{ID: "msg_taken", SessionID: x.root.ID, Role: centurion.RoleUser}),
+		task := session.New(centurion.Session{Agent: "worker", ParentID: x.root.ID, Metadata: centurion.SessionMeta{Mission: x.mission.ID, Task: "tsk_1"}}, centurion.Now())
+		worker = task.ID
+		return errors.Join(tx.PutSession(&task), tx.PutMessage(&centurion.Message{ID: "msg_taken", SessionID: x.root.ID, Role: centurion.RoleUser}),
 			tx.PutMessage(&centurion.Message{ID: "msg_other", SessionID: "ses_1", Role: centurion.RoleUser}))
 	})
 	id, unknown := s.ID, "/session/"+centurion.NewID(centurion.PrefixSession)
@@ -45,6 +49,7 @@ func TestBadRequests(t *testing.T) {
 		"a child of nothing":         {"POST", "/session", `{"parentID":"ses_1"}`, 404, `"NotFoundError"`},
 		"tools of an unknown model":  {"GET", "/experimental/tool?provider=custom&model=x", "", 400, "no model"},
 		"no command":                 {"POST", "/session/" + id + "/shell", `{"agent":"assistant","command":""}`, 400, "the command is empty"},
+		"a command in a task":        {"POST", "/session/" + worker + "/shell", `{"agent":"assistant","command":"true"}`, 409, `"_tag":"SessionBusyError"`},
 		"a command for nobody":       {"POST", "/session/" + id + "/shell", `{"agent":"nobody","command":"true"}`, 400, "no agent"},
 		"an empty message":           {"POST", "/session/" + id + "/message", `{"parts":[]}`, 400, "empty"},
 		"nothing, without an answer": {"POST", "/session/" + id + "/message", `{"parts":[],"noReply":true}`, 400, "empty"},

@@ -31,7 +31,7 @@ func (p *Project) shellRoutes() map[string]route {
 			}
 			m, err := p.API().Shell(r.Context(), s.ID, b.Command)
 			if err != nil {
-				return nil, err
+				return nil, asBusy(s.ID, err)
 			}
 			return p.shownMessage(m), p.toldAll(r.Context())
 		},
