@@ -211,7 +211,7 @@ func TestResolveConfiguredModel(t *testing.T) {
 	w.env["TOKEN"] = "t"
 	w.global("opencode/opencode.json", `{"provider":{
 		"corp":{"npm":"@ai-sdk/openai-compatible","name":"Corp","options":{"baseURL":"https://corp.example/v1/","apiKey":"k","headers":{"X-Team":"{env:TOKEN}"}},
-			"models":{"fast":{"id":"corp-fast-2","limit":{"context":1000,"output":100},"cost":{"input":1,"output":2,"cache_read":0.1},"interleaved":{"field":"reasoning_content"}}}},
+			"models":{"fast":{"id":"corp-fast-2","limit":{"context":1000,"output":100},"cost":{"input":1,"output":2,"cache_read":0.1},"interleaved":{"field":"reasoning_content"}},"other":{"interleaved":{"field":"reasoning_details"}}}},
 		"openai":{"models":{"gpt-5":{"cost":{"input":9,"output":9}}}}}}`)
 	r, err := w.resolve("corp/fast")
 	if err != nil {
@@ -222,6 +222,9 @@ func TestResolveConfiguredModel(t *testing.T) {
 		Price: &centurion.Price{Input: 1, Output: 2, CacheRead: 0.1, CacheWrite: 1}, From: "--model"}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Error(diff)
+	}
+	if r, err = w.resolve("corp/other"); err != nil || r.Echo {
+		t.Errorf("reasoning is sent back in a field that requests do not have: %+v, %v", r, err)
 	}
 	w.env["OPENAI_API_KEY"] = "x"
 	if r, err = w.resolve("openai/gpt-5"); err != nil || r.Price == nil || r.Price.Input != 9 || r.Limit.Context < 100_000 {

@@ -21,6 +21,7 @@ func TestClassifyByShape(t *testing.T) {
 		{`{"name":"APIError","data":{"message":"prompt is too long: 9 tokens","statusCode":400}}`, centurion.KindOverflow, ""},
 		{`{"name":"APIError","data":{"message":"tool_use ids were found without tool_result","statusCode":400}}`, centurion.KindInvalidRequest, FaultToolResult},
 		{`{"name":"ProviderAuthError","data":{"providerID":"x","message":"no"}}`, centurion.KindAuth, ""},
+		{`{"name":"ProviderAuthError","data":{"message":"no","statusCode":503}}`, centurion.KindAuth, ""},
 		{`{"name":"MessageAbortedError","data":{"message":"connection reset"}}`, centurion.KindCancelled, ""},
 		{`{"name":"ContextOverflowError","data":{"message":"no"}}`, centurion.KindOverflow, ""},
 		{`{"name":"ContentFilterError","data":{"message":"no"}}`, centurion.KindRefusal, ""},
