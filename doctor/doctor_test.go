@@ -307,7 +307,7 @@ func TestInstructionsFinding(t *testing.T) {
 	for _, f := range got {
 		fmt.Fprintf(&all, "%s %s | %s\n", f.Status, f.Detail, f.Hint)
 	}
-	for _, want := range []string{"ok 1 file (AGENTS.md), 1 skill (", "warn 1 file shown in part only | keep each below", ".env", "correct or remove it"} {
+	for _, want := range []string{"ok 1 file (AGENTS.md), 1 skill (", "warn 1 file shown in part only | keep each below", ".env", ".opencode/skills/two", "correct or remove it"} {
 		if !strings.Contains(all.String(), want) {
 			t.Errorf("%q is not in\n%s", want, all.String())
 		}

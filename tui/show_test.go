@@ -42,6 +42,17 @@ func TestTasks(t *testing.T) {
 	}
 }
 
+// Of a long group the first tasks are named, and the others are counted.
+func TestTasksAreCounted(t *testing.T) {
+	var b strings.Builder
+	if err := Tasks(&b, sampleTasks(), ShowOptions{Now: curtain, Most: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); !strings.Contains(got, "Enforce the limits") || strings.Contains(got, "Parse them") || strings.Count(got, "\n… and 1 more\n") != 1 {
+		t.Error(got)
+	}
+}
+
 func TestMissions(t *testing.T) {
 	var b strings.Builder
 	ms := []centurion.Mission{

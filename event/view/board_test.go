@@ -214,6 +214,9 @@ func TestBoardWorker(t *testing.T) {
 	if none.Commander.Doing != "" {
 		t.Errorf("a call of no session is the Commander's: %q", none.Commander.Doing)
 	}
+	if late := board([3]string{string(centurion.EventToolStarted), "tsk_a", `{"tool":"ls"}`}); late.Commander.Doing != "" || late.Session != "" {
+		t.Errorf("who joins late takes a task's agent for the Commander: %q in %q", late.Commander.Doing, late.Session)
+	}
 	if _, ours := b.Apply(other); ours || b.Status != centurion.MissionRunning {
 		t.Errorf("another mission's end: %s", b.Status)
 	}
