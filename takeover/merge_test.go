@@ -309,6 +309,10 @@ func TestDiffOfKeptWork(t *testing.T) {
 	if b := c.Files[0]; b.Added != 1 || strings.Count(c.Patch, "+++ b/b.txt") != 1 { // both branches have it
 		t.Errorf("b.txt counts %d added lines:\n%s", b.Added, c.Patch)
 	}
+	r.git("branch", "-D", r.mission.Branch)
+	if c, err = r.Diff(ctx, r.task.ID, DiffOptions{}); err != nil || !strings.Contains(strings.Join(centurion.Paths(c.Files), " "), "b.txt c.txt") {
+		t.Errorf("without the mission's branch: %+v, %v", c.Files, err)
+	}
 }
 
 // A merge after a chain of merges lays only what is new onto the person's branch, commit by commit, and nothing twice.
