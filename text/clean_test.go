@@ -182,6 +182,19 @@ func FuzzPrinted(f *testing.F) {
 }
 
 // JSON that is shown means what it meant, in letters that no terminal obeys.
+// A tail begins with a whole letter, and says that something is missing.
+func TestTail(t *testing.T) {
+	for _, x := range []struct {
+		s    string
+		n    int
+		want string
+	}{{"abc", 3, "abc"}, {"abcd", 3, "…\nbcd"}, {"aébc", 5, "aébc"}, {"aaébc", 3, "…\nbc"}, {"a€b", 2, "…\nb"}, {"", 0, ""}} {
+		if got := Tail(x.s, x.n); got != x.want {
+			t.Errorf("the last %d bytes of %q are %q, want %q", x.n, x.s, got, x.want)
+		}
+	}
+}
+
 func TestEscapeJSON(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"a":"ü 使 🙂"}`:      `{"a":"ü 使 🙂"}`,

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
@@ -9,6 +10,8 @@ import (
 	"centurion"
 	"centurion/guard"
 	"centurion/orchestrator/state"
+	"centurion/store"
+	"centurion/tools"
 )
 
 // sessionsOf is the sessions of a mission that nobody works on.
@@ -20,11 +23,16 @@ func sessionsOf(t *testing.T) *Sessions {
 // IKI-26: who could not load a session has not kept it.
 func TestDamagedSessionIsNotKept(t *testing.T) {
 	m := sessionsOf(t)
+	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
 	damaged := &Conversation{m: m, id: "ses_y"}
-	if err := m.drive(damaged); err != nil {
+	damaged.cfg.Store = st
+	if err := m.Open(t.Context(), damaged, centurion.Session{}, nil, tools.Call{}, nil); centurion.KindOf(err) != centurion.KindNotFound {
 		t.Error(err)
 	}
-	m.Forget(damaged)
 	if err := m.drive(&Conversation{m: m, id: "ses_y"}); err != nil {
 		t.Errorf("a session that could not be loaded is kept: %v", err)
 	}

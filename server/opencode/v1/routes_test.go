@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -136,6 +138,22 @@ func TestSessions(t *testing.T) {
 	}
 	if status, _ = x.ask("GET", path, ""); status != 404 {
 		t.Errorf("a removed session is there: %d", status)
+	}
+}
+
+// An answer names a hundred files at most, however many are asked for.
+func TestFoundFilesAreLimited(t *testing.T) {
+	x := newRig(t)
+	for i := range maxFound + 5 {
+		if err := os.WriteFile(filepath.Join(x.mission.Directory, fmt.Sprintf("found%d", i)), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, limit := range []string{"", "&limit=103"} {
+		var got []string
+		if status, body := x.ask("GET", "/find/file?query=found"+limit, ""); status != 200 || json.Unmarshal([]byte(body), &got) != nil || len(got) != maxFound {
+			t.Errorf("%s: %d, %d files", limit, status, len(got))
+		}
 	}
 }
 
