@@ -2,10 +2,13 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"centurion"
 	"centurion/guard"
@@ -35,6 +38,23 @@ func TestDamagedSessionIsNotKept(t *testing.T) {
 	}
 	if err := m.drive(&Conversation{m: m, id: "ses_y"}); err != nil {
 		t.Errorf("a session that could not be loaded is kept: %v", err)
+	}
+}
+
+// A new session begins with the first model of the chain that is there and accepts requests now.
+func TestFreeModelIsOpen(t *testing.T) {
+	closed := map[string]time.Duration{"p/own": time.Hour, "p/busy": time.Second, "p/free": 0, "p/last": 0}
+	m := Models{Fallback: func(_, _ string) []string { return []string{"p/gone", "p/busy", "p/free", "p/last"} },
+		Model: func(name string) (Model, error) {
+			left, ok := closed[name]
+			if !ok {
+				return Model{}, errors.New("it is not there")
+			}
+			_, id, _ := strings.Cut(name, "/")
+			return Model{Ref: centurion.ModelRef{Provider: "p", ID: id}, Closed: func() time.Duration { return left }}, nil
+		}}
+	if ref, why := m.Free("worker", centurion.ModelRef{Provider: "p", ID: "own"}); ref.String() != "p/free" || !strings.Contains(why, "using p/free") {
+		t.Errorf("it begins with %s: %s", ref, why)
 	}
 }
 

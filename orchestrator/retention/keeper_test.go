@@ -144,6 +144,10 @@ func TestKeeperRemembersNothing(t *testing.T) {
 	if ended, all := k.take(); len(ended) != 1 || all {
 		t.Errorf("told of one task it has %v %v", ended, all)
 	}
+	k.Ended("")
+	if ended, all := k.take(); len(ended) > 0 || !all {
+		t.Errorf("told of several it has %v %v", ended, all)
+	}
 	if len(k.ended) > 0 || k.all {
 		t.Errorf("it keeps %v %v", k.ended, k.all)
 	}

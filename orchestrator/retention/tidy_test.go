@@ -139,6 +139,23 @@ func TestDropSessions(t *testing.T) {
 	}
 }
 
+// A session with which a later task has gone on is kept as long as that task's.
+func TestTidyKeepsContinuedSessions(t *testing.T) {
+	t.Parallel()
+	k := keeping(t)
+	k.put(t, func(tx *store.Tx) error {
+		return tx.PutSession(&centurion.Session{ID: "ses_1", Metadata: centurion.SessionMeta{Mission: "msn_1"}})
+	})
+	task := func(id string, ended time.Duration) centurion.Task {
+		return centurion.Task{ID: id, Session: "ses_1", Status: centurion.TaskCompleted, Ended: centurion.Time{Time: time.Now().Add(-ended)}}
+	}
+	r := &taskRows{mission: centurion.Mission{ID: "msn_1", Status: centurion.MissionCompleted}, tasks: []centurion.Task{task("tsk_1", time.Hour), task("tsk_2", time.Minute)}}
+	p := tidyPlan{}
+	if err := k.planSessions(t.Context(), &p, r, TidyOptions{OlderThan: new(30 * time.Minute)}); err != nil || len(p.drop) > 0 {
+		t.Errorf("dropped with %v: %v", p.drop, err)
+	}
+}
+
 // A tidying leaves missions alone that go on, and what is needed of the others.
 func TestTidyPlan(t *testing.T) {
 	t.Parallel()
