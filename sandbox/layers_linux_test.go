@@ -73,6 +73,20 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// A check runs in the helper of the other commands: two over one upper layer would not see each other's files.
+func TestChecksShareLayers(t *testing.T) {
+	s := newScene(t, confine.Full)
+	l := s.layers(t)
+	if err := s.r.Mount(l); err != nil {
+		t.Fatal(err)
+	}
+	s.runIn(t, l, "echo mine > main.go")
+	res, err := s.r.Run(t.Context(), centurion.Command{Script: "cat main.go", Dir: l.At, Workspace: l.Workspace, Check: true})
+	if err != nil || res.Output != "mine\n" || len(s.r.places) != 1 {
+		t.Errorf("a check sees %q in %d places, %v", res.Output, len(s.r.places), err)
+	}
+}
+
 // The host reaches the files by a path of its own, and gets a new one when the helper has ended; the upper layer stays.
 func TestFilesOfLayers(t *testing.T) {
 	s := newScene(t, confine.Full)

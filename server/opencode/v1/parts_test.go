@@ -42,6 +42,9 @@ func TestParts(t *testing.T) {
 			}
 			var got []string
 			for _, p := range parts {
+				if p.ID != "" {
+					t.Errorf("a client has chosen the id %s", p.ID)
+				}
 				p.ID, p.SessionID, p.MessageID = centurion.NewID(centurion.PrefixPart), centurion.NewID(centurion.PrefixSession), centurion.NewID(centurion.PrefixMessage)
 				b, err := json.Marshal(p)
 				if err != nil {
