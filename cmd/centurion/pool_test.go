@@ -148,6 +148,10 @@ func TestPoolClosesIdle(t *testing.T) {
 			p.want("left and done", "close read", "close working")
 			p.use("idle")()
 			p.want("used again", "open idle")
+			time.Sleep(idleTime - idleCheck)
+			p.use("idle")()
+			time.Sleep(2 * idleCheck)
+			p.want("used ten minutes after it was opened")
 		})
 		if left := p.end(); !slices.Equal(left, []string{"idle"}) {
 			t.Errorf("at the end %q are open", left)
