@@ -39,13 +39,22 @@ func (c *Checkout) Save(ctx context.Context) ([]string, error) {
 	return changed, err
 }
 
+// savedOf is the commit that keeps what was saved of a branch, "" if nothing was.
+func (cs *checkouts) savedOf(ctx context.Context, branch string) (string, error) {
+	if branch == "" {
+		return "", nil
+	}
+	saved, err := cs.commitOf(ctx, savedRef(branch))
+	if centurion.KindOf(err) == centurion.KindNotFound {
+		return "", nil
+	}
+	return saved, err
+}
+
 // dropSaved forgets what was saved of a branch: it is in a commit now, or undone.
 func (cs *checkouts) dropSaved(ctx context.Context, branch string) error {
-	saved, err := cs.commitOf(ctx, savedRef(branch))
-	switch {
-	case centurion.KindOf(err) == centurion.KindNotFound:
-		return nil
-	case err != nil:
+	saved, err := cs.savedOf(ctx, branch)
+	if saved == "" {
 		return err
 	}
 	return cs.db.MoveRef(ctx, savedRef(branch), "", saved)
@@ -53,14 +62,8 @@ func (cs *checkouts) dropSaved(ctx context.Context, branch string) error {
 
 // recover moves a branch to what was saved of it. Its checkout is lost.
 func (cs *checkouts) recover(ctx context.Context, branch string) error {
-	if branch == "" {
-		return nil
-	}
-	saved, err := cs.commitOf(ctx, savedRef(branch))
-	switch {
-	case centurion.KindOf(err) == centurion.KindNotFound:
-		return nil
-	case err != nil:
+	saved, err := cs.savedOf(ctx, branch)
+	if saved == "" {
 		return err
 	}
 	if err := cs.startBranch(ctx, branch, saved); err != nil {

@@ -212,8 +212,10 @@ func (b *Branches) put(ctx context.Context, mission string, r *centurion.Revert)
 func (b *Branches) Repair(ctx context.Context) error {
 	all, err := b.Store.Missions(ctx)
 	for _, m := range all {
-		_, serr := b.settle(ctx, m.ID, true)
-		err = errors.Join(err, serr)
+		if m.Revert != nil {
+			_, serr := b.settle(ctx, m.ID, true)
+			err = errors.Join(err, serr)
+		}
 	}
 	return err
 }

@@ -76,11 +76,9 @@ func (p *Project) revert(r *http.Request, message string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	seq, err := p.API().LastSeq(r.Context())
-	if err != nil {
+	if err := p.toldAll(r.Context()); err != nil {
 		return nil, err
 	}
-	p.view.await(r.Context(), seq)
 	p.send("session.diff", diffEvent{s.ID, shownDiffs(diffs)})
 	p.tellKept(got)
 	return shownSession(got.Session), nil
