@@ -239,7 +239,7 @@ func TestServeChildEnds(t *testing.T) {
 			done := c.later("/session/"+root+"/command", `{"command":"task","arguments":"Touch it."}`)
 			child := until(`"session.created"`, `"parentID":"`+root+`"`)["sessionID"].(string)
 			if test.abort {
-				until(`"message.updated"`, child, `"assistant"`)
+				until(`"message.updated"`, child, `"role":"assistant"`)
 				if status, body := c.call("POST", "/session/"+child+"/abort", ""); status != http.StatusOK {
 					t.Errorf("abort: %d %s", status, body)
 				}
@@ -265,7 +265,7 @@ func TestServeAbort(t *testing.T) {
 	defer leave()
 	const message = `{"parts":[{"type":"text","text":%q}]}`
 	done := c.later("/session/"+root+"/message", fmt.Sprintf(message, "say it"))
-	until(`"message.updated"`, root, `"assistant"`)
+	until(`"message.updated"`, root, `"role":"assistant"`)
 	if status, body := c.call("POST", "/session/"+root+"/abort", ""); status != http.StatusOK {
 		t.Errorf("abort: %d %s", status, body)
 	}

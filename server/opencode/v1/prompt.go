@@ -262,7 +262,10 @@ func (p *Project) first(ctx context.Context, s centurion.Session, b Begin, wait 
 		if err != nil {
 			return nil, err
 		}
-		if e.Type.EndsMission() || e.Type == centurion.EventSessionAborted && e.Session == m.Session {
+		if e.Type == centurion.EventSessionAborted && e.Session == m.Session {
+			return p.newest(ctx, m.Session, "", &centurion.Error{Kind: centurion.KindConflict, Msg: "the turn was aborted before its answer began"})
+		}
+		if e.Type.EndsMission() {
 			return p.newest(ctx, m.Session, "", nil)
 		}
 	}
