@@ -22,11 +22,15 @@ type Command struct {
 	Connect   Dial          // makes the connections of a command without network, where commands are confined fully; nil makes none
 	Check     bool          // it is confined apart from the workspace's other commands: it sees neither their processes nor their temporary files and caches
 	Env       []string      // added to the runner's allow-listed environment, as NAME=value
-	Timeout   time.Duration // 0 means the runner's default; the whole process tree ends with it
+	Timeout   time.Duration // 0 means the runner's default, [NoTimeout] none; the whole process tree ends with it
+	Input     io.ReadCloser // its standard input, closed when the command has ended; nil is an empty one
 	Begun     func()        // called at its start, after waiting for other commands; its clock starts then; may be nil
 	Output    io.Writer     // also gets the output while it comes, without keys, and never fails; may be nil
 	Keep      int           // kept bytes of output, half from the head and half from the tail; 0 means the runner's default
 }
+
+// NoTimeout is the [Command.Timeout] of a program that serves others until its context ends.
+const NoTimeout time.Duration = -1
 
 // Place is where commands run: a directory as they see it, and the name of its workspace.
 type Place struct{ Dir, Workspace string }

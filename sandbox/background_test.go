@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -192,4 +193,46 @@ func TestBackgroundOutputIsCapped(t *testing.T) {
 	if next != res.Bytes || !strings.HasPrefix(text, "first\ny\n") || !strings.Contains(text, "left out …\n") || !strings.Contains(text[len(text)-4:], "y\n") || len(text) > 1100 {
 		t.Errorf("%q", text)
 	}
+}
+
+// askCommand sends lines to a command that answers each, and ends it: by the end of its input or, if its script says never, of its context.
+func askCommand(t *testing.T, r *Runner, c centurion.Command) {
+	t.Helper()
+	input, in := io.Pipe()
+	out, output := io.Pipe()
+	c.Input, c.Timeout = input, centurion.NoTimeout
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	var group guard.Group
+	group.Go("serve", func() error {
+		_, err := r.RunBackground(ctx, c, output, nil)
+		return errors.Join(err, output.Close())
+	})
+	lines := bufio.NewReader(out)
+	for _, said := range []string{"one", "two"} {
+		if _, err := io.WriteString(in, said+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := lines.ReadString('\n'); err != nil || line != "heard "+said+"\n" {
+			t.Fatalf("%q %v", line, err)
+		}
+	}
+	if strings.Contains(c.Script, "never") {
+		stop(centurion.ErrCancelled)
+	} else {
+		_ = in.Close() // the command ends at the end of its input
+	}
+	if err := group.Wait(); (err != nil) != strings.Contains(c.Script, "never") {
+		t.Error(err)
+	}
+	if _, err := io.WriteString(in, strings.Repeat("more\n", 100_000)); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("its input is still open: %v", err)
+	}
+}
+
+// A program that serves others through its standard streams has no time limit, and ends with its input or its context.
+func TestInput(t *testing.T) {
+	const answer = `while read -r line; do echo "heard $line"; done`
+	askCommand(t, &Runner{MaxTimeout: 20 * time.Millisecond}, centurion.Command{Dir: t.TempDir(), Script: "sleep 0.1; " + answer})
+	askCommand(t, &Runner{Grace: 20 * time.Millisecond}, centurion.Command{Dir: t.TempDir(), Script: answer + "; never() { sleep 100; }; never"})
 }

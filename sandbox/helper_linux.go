@@ -25,8 +25,8 @@ const helperSocket = 3
 // maxMessage limits a message between host and helper, in bytes: the kernel limits a single argument to 128 KB, and a script is one.
 const maxMessage = 200_000
 
-// toHelper is a message to a helper. The first has a policy; each other one starts a command, whose output goes to the descriptor that
-// comes with it.
+// toHelper is a message to a helper. The first has a policy; each other one starts a command. The descriptors that come with it are for the
+// command's output and, if there is a second one, its input.
 type toHelper struct {
 	Policy  *confine.Policy `json:",omitempty"`
 	Way     confine.Way     `json:",omitempty"`
@@ -124,7 +124,7 @@ func (h *serving) serve() error {
 		return err
 	}
 	for {
-		m, out, err := h.receive()
+		m, fds, err := h.receive()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -135,7 +135,7 @@ func (h *serving) serve() error {
 		if m.Network {
 			launcher = online
 		}
-		if err := h.start(launcher, m, out); err != nil {
+		if err := h.start(launcher, m, fds); err != nil {
 			return err
 		}
 	}
@@ -171,41 +171,53 @@ func (h *serving) enter(p confine.Policy, limits confine.Limits) (offline, onlin
 	return offline, online, door, err
 }
 
-// receive reads the next message and the descriptor that came with it, or -1.
-func (h *serving) receive() (m toHelper, fd int, err error) {
+// receive reads the next message and the descriptors that came with it.
+func (h *serving) receive() (m toHelper, fds []int, err error) {
 	buf, oob := make([]byte, maxMessage), make([]byte, 64)
 	n, rights, _, _, err := h.conn.ReadMsgUnix(buf, oob)
 	if err == nil && n == 0 {
 		err = io.EOF
 	}
 	if err != nil {
-		return m, -1, err
+		return m, nil, err
 	}
 	if err := json.Unmarshal(buf[:n], &m); err != nil {
-		return m, -1, err
+		return m, nil, err
 	}
-	return m, descriptor(oob[:rights]), nil
+	return m, descriptors(oob[:rights]), nil
 }
 
-// descriptor returns the descriptor in the control part of a message, or -1.
-func descriptor(oob []byte) int {
+// descriptors returns the descriptors in the control part of a message.
+func descriptors(oob []byte) (fds []int) {
 	control, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
-		return -1
+		return nil
 	}
 	for i := range control {
-		if fds, err := unix.ParseUnixRights(&control[i]); err == nil && len(fds) > 0 {
-			return fds[0]
+		if some, err := unix.ParseUnixRights(&control[i]); err == nil {
+			fds = append(fds, some...)
 		}
 	}
-	return -1
+	return fds
+}
+
+// firstOf returns the first descriptor, or -1.
+func firstOf(fds []int) int {
+	if len(fds) == 0 {
+		return -1
+	}
+	return fds[0]
 }
 
 // start starts a command and tells the host. An error means that the host is gone.
-func (h *serving) start(launcher *confine.Launcher, m toHelper, out int) (err error) {
-	defer unix.Close(out)
+func (h *serving) start(launcher *confine.Launcher, m toHelper, fds []int) (err error) {
+	defer func() {
+		for _, fd := range fds {
+			_ = unix.Close(fd)
+		}
+	}()
 	for range startTries {
-		if err = h.fork(launcher, m, out); !errors.Is(err, unix.EAGAIN) {
+		if err = h.fork(launcher, m, fds); !errors.Is(err, unix.EAGAIN) {
 			break
 		}
 		time.Sleep(limitPoll) // another command uses all numbers of processes, and is about to be ended for it
@@ -220,7 +232,7 @@ func (h *serving) start(launcher *confine.Launcher, m toHelper, out int) (err er
 const startTries = 20
 
 // fork starts a command and tells the host; an error is that of the start.
-func (h *serving) fork(launcher *confine.Launcher, m toHelper, out int) error {
+func (h *serving) fork(launcher *confine.Launcher, m toHelper, fds []int) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	pid := 0
@@ -230,8 +242,12 @@ func (h *serving) fork(launcher *confine.Launcher, m toHelper, out int) error {
 			return err
 		}
 		defer null.Close()
+		in, out := null.Fd(), uintptr(firstOf(fds))
+		if len(fds) > 1 {
+			in = uintptr(fds[1])
+		}
 		pid, err = syscall.ForkExec(m.Args[0], m.Args, &syscall.ProcAttr{Dir: m.Dir, Env: m.Env,
-			Files: []uintptr{null.Fd(), uintptr(out), uintptr(out)}, Sys: &syscall.SysProcAttr{Setpgid: true}})
+			Files: []uintptr{in, out, out}, Sys: &syscall.SysProcAttr{Setpgid: true}})
 		return err
 	})
 	if err != nil {

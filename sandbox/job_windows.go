@@ -3,7 +3,6 @@ package sandbox
 import (
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -49,9 +48,9 @@ const jobKilled = ^uint32(0)
 var ntResumeProcess = windows.NewLazySystemDLL("ntdll.dll").NewProc("NtResumeProcess")
 
 // startJob starts a command in a job object with limits. It runs nothing before it is in there.
-func startJob(c centurion.Command, args, env []string, out *os.File, most confine.Limits) (*job, error) {
-	j := &job{most: most, cmd: &exec.Cmd{Path: args[0], Args: args, Dir: c.Dir, Env: env, Stdout: out, Stderr: out,
-		SysProcAttr: &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP}}}
+func startJob(c centurion.Command, args, env []string, s streams, most confine.Limits) (*job, error) {
+	j := &job{most: most, cmd: &exec.Cmd{Path: args[0], Args: args, Dir: c.Dir, Env: env, SysProcAttr: &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP}}}
+	s.set(j.cmd)
 	err := j.open()
 	if err == nil {
 		if err = j.cmd.Start(); err == nil {

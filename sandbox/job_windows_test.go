@@ -100,7 +100,7 @@ func playing(name string) *exec.Cmd {
 
 // begin starts a part as a command.
 func begin(name string, out *os.File, limits confine.Limits) (*job, error) {
-	return startJob(centurion.Command{}, []string{os.Args[0]}, append(os.Environ(), part+"="+name), out, limits)
+	return startJob(centurion.Command{}, []string{os.Args[0]}, append(os.Environ(), part+"="+name), streams{out: out}, limits)
 }
 
 // piped starts a part as a command and returns its output.

@@ -178,7 +178,7 @@ func (k *keeper) receive() (m fromHelper, pid, fd int, err error) {
 			}
 		}
 	}
-	return m, pid, descriptor(oob[:rights]), json.Unmarshal(buf[:n], &m)
+	return m, pid, firstOf(descriptors(oob[:rights])), json.Unmarshal(buf[:n], &m)
 }
 
 // read takes the helper's messages until it ends; then all its commands have ended, too.
@@ -229,8 +229,8 @@ func (k *kept) end(code int, err error) {
 	close(k.exited)
 }
 
-// start starts a command in the helper. Its output goes to out, and connect makes its connections by name.
-func (k *keeper) start(m toHelper, out *os.File, connect centurion.Dial) (*kept, error) {
+// start starts a command in the helper, and connect makes its connections by name.
+func (k *keeper) start(m toHelper, s streams, connect centurion.Dial) (*kept, error) {
 	if connect != nil && k.door != nil && !m.Network { // with the network, the proxy is not where the command is
 		m.Env = append(m.Env, k.door.environment(m.ID)...)
 	}
@@ -251,7 +251,11 @@ func (k *keeper) start(m toHelper, out *os.File, connect centurion.Dial) (*kept,
 	}
 	k.started[m.ID] = c
 	k.mu.Unlock()
-	if _, _, err = k.conn.WriteMsgUnix(b, unix.UnixRights(int(out.Fd())), nil); err != nil {
+	rights := []int{int(s.out.Fd())}
+	if s.in != nil {
+		rights = append(rights, int(s.in.Fd()))
+	}
+	if _, _, err = k.conn.WriteMsgUnix(b, unix.UnixRights(rights...), nil); err != nil {
 		k.mu.Lock()
 		delete(k.started, m.ID)
 		k.mu.Unlock()

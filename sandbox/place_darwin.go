@@ -47,12 +47,12 @@ func (c *confined) open(how *Confinement, p confine.Policy, cache string, _ []st
 func (c *confined) gone() bool { return false }
 
 // start starts a command.
-func (c *confined) start(m centurion.Command, args, env []string, _ string, out *os.File) (process, error) {
+func (c *confined) start(m centurion.Command, args, env []string, _ string, s streams) (process, error) {
 	if c.policy.Temp == "" {
-		return startChild(m, args, env, out)
+		return startChild(m, args, env, s)
 	}
 	profile := c.policy.Seatbelt(m.Network)
-	return startChild(m, append(append([]string{sandboxExec}, profile...), args...), append(env, c.env...), out)
+	return startChild(m, append(append([]string{sandboxExec}, profile...), args...), append(env, c.env...), s)
 }
 
 // close ends what commands have left behind, as far as it can be found, and removes their temporary files.

@@ -57,10 +57,10 @@ func (c *confined) gone() bool {
 }
 
 // start starts a command.
-func (c *confined) start(m centurion.Command, args, env []string, id string, out *os.File) (process, error) {
+func (c *confined) start(m centurion.Command, args, env []string, id string, s streams) (process, error) {
 	helper := c.helper()
 	if helper == nil {
-		return startChild(m, args, env, out)
+		return startChild(m, args, env, s)
 	}
 	dir := m.Dir
 	if !c.layered {
@@ -70,7 +70,7 @@ func (c *confined) start(m centurion.Command, args, env []string, id string, out
 		}
 		dir = real
 	}
-	k, err := helper.start(toHelper{ID: id, Args: args, Dir: dir, Env: append(env, c.env...), Network: m.Network}, out, m.Connect)
+	k, err := helper.start(toHelper{ID: id, Args: args, Dir: dir, Env: append(env, c.env...), Network: m.Network}, s, m.Connect)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ package sandbox
 
 import (
 	"errors"
-	"os"
 
 	"centurion"
 	"centurion/sandbox/confine"
@@ -21,8 +20,8 @@ func (confined) open(*Confinement, confine.Policy, string, []string) error {
 
 func (confined) gone() bool { return false }
 
-func (confined) start(c centurion.Command, args, env []string, _ string, out *os.File) (process, error) {
-	return startChild(c, args, env, out)
+func (confined) start(c centurion.Command, args, env []string, _ string, s streams) (process, error) {
+	return startChild(c, args, env, s)
 }
 
 func (confined) close() error { return nil }

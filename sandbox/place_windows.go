@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"errors"
-	"os"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -26,8 +25,8 @@ func (c *confined) open(how *Confinement, _ confine.Policy, _ string, _ []string
 
 func (c *confined) gone() bool { return false }
 
-func (c *confined) start(m centurion.Command, args, env []string, _ string, out *os.File) (process, error) {
-	return startJob(m, args, env, out, c.limits)
+func (c *confined) start(m centurion.Command, args, env []string, _ string, s streams) (process, error) {
+	return startJob(m, args, env, s, c.limits)
 }
 
 func (c *confined) close() error { return nil }

@@ -1,5 +1,24 @@
 package sandbox
 
+import (
+	"os"
+	"os/exec"
+)
+
+// streams are the standard streams of a command. Both outputs are one file, so that they keep their order.
+type streams struct {
+	in  *os.File // nil is an empty one
+	out *os.File
+}
+
+// set gives a command its streams.
+func (s streams) set(cmd *exec.Cmd) {
+	cmd.Stdout, cmd.Stderr = s.out, s.out
+	if s.in != nil { // a nil file in the interface would not be an empty input
+		cmd.Stdin = s.in
+	}
+}
+
 // process is the shell of a command that was started.
 type process interface {
 	pid() int         // as this process sees it; also the number of its process group

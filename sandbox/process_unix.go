@@ -36,8 +36,9 @@ func (c *child) release() {}
 
 // startChild starts a command as a child of this process, in a process group of its own. It sets no parent-death signal: the kernel sends
 // that when the forking thread ends, and Go ends threads at will, so it would kill living commands.
-func startChild(c centurion.Command, args, env []string, out *os.File) (*child, error) {
-	cmd := &exec.Cmd{Path: args[0], Args: args, Dir: c.Dir, Env: env, Stdout: out, Stderr: out, SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
+func startChild(c centurion.Command, args, env []string, s streams) (*child, error) {
+	cmd := &exec.Cmd{Path: args[0], Args: args, Dir: c.Dir, Env: env, SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
+	s.set(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

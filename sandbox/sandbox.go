@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -119,7 +120,7 @@ func (t *Turns) of(c centurion.Command) *semaphore.Weighted {
 }
 
 // Run runs one command and returns when every process of its group has ended. It first waits for a free slot; that wait does not count
-// towards the timeout or Duration. The command's standard input is empty. Errors are those of [centurion.Runner].
+// towards the timeout or Duration. Errors are those of [centurion.Runner].
 func (r *Runner) Run(ctx context.Context, c centurion.Command) (centurion.CommandResult, error) {
 	none := centurion.CommandResult{ExitCode: -1}
 	shell, err := r.prepare(c)
@@ -168,7 +169,7 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, out
 	id, start := rand.Text(), time.Now()
 	var refused refusals
 	c.Connect = refused.watch(c.Connect)
-	p, pipe, err := r.begin(shell, c, id)
+	p, pipe, feed, err := r.begin(shell, c, id)
 	if err != nil {
 		return centurion.CommandResult{ExitCode: -1}, err
 	}
@@ -190,6 +191,7 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, out
 		_ = w.Close() // an error of out stops nothing
 		return nil
 	})
+	endInput := write(&group, feed, c.Input)
 	code, exited := -1, make(chan struct{})
 	group.Go("wait for command", func() error {
 		defer close(exited)
@@ -197,8 +199,7 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, out
 		return nil
 	})
 
-	limit := min(cmp.Or(c.Timeout, r.DefaultTimeout, DefaultTimeout), cmp.Or(r.MaxTimeout, DefaultMax))
-	timedOut, stopped := await(ctx, exited, limit)
+	timedOut, stopped := await(ctx, exited, r.limit(c))
 	r.finish(p, exited)
 	if timedOut || stopped {
 		endStrays(strayGrace, id)
@@ -211,6 +212,7 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, out
 	}
 	_ = pipe.SetReadDeadline(time.Now())
 	_ = pipe.Close()
+	endInput()
 	err = group.Wait()
 
 	res := centurion.CommandResult{ExitCode: code, TimedOut: timedOut, Exceeded: p.exceeded(), Bytes: size, Duration: time.Since(start), Held: refused.told()}
@@ -223,6 +225,27 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, out
 	return res, err
 }
 
+// write copies a command's input to it, if there is one, until end is called.
+func write(group *guard.Group, to *os.File, input io.ReadCloser) (end func()) {
+	if to == nil {
+		return func() {}
+	}
+	group.Go("write command input", func() error {
+		_, _ = io.Copy(to, input) // a command need not read all of it
+		_ = to.Close()
+		return nil
+	})
+	return func() { _, _ = to.Close(), input.Close() }
+}
+
+// limit is how long a command may run.
+func (r *Runner) limit(c centurion.Command) time.Duration {
+	if c.Timeout == centurion.NoTimeout {
+		return math.MaxInt64
+	}
+	return min(cmp.Or(c.Timeout, r.DefaultTimeout, DefaultTimeout), cmp.Or(r.MaxTimeout, DefaultMax))
+}
+
 // tellBegun tells those who want to know that a command runs.
 func tellBegun(c centurion.Command, pid int, started func(pid int)) {
 	if started != nil {
@@ -233,24 +256,31 @@ func tellBegun(c centurion.Command, pid int, started func(pid int)) {
 	}
 }
 
-// begin starts a command in its own process group, with its id in the environment. The output comes through pipe, which the caller
-// closes.
-func (r *Runner) begin(shell string, c centurion.Command, id string) (p process, pipe *os.File, err error) {
-	pipe, w, err := os.Pipe()
+// begin starts a command in its own process group, with its id in the environment. The output comes through pipe, and feed takes its
+// input if it has one; the caller closes both.
+func (r *Runner) begin(shell string, c centurion.Command, id string) (p process, pipe, feed *os.File, err error) {
+	var s streams
+	pipe, s.out, err = os.Pipe()
 	if err != nil {
-		return nil, nil, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Err: err}
+		return nil, nil, nil, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Err: err}
 	}
-	defer w.Close()
-	if p, err = r.start(shell, c, id, w); err != nil {
-		_ = pipe.Close()
-		return nil, nil, err
+	defer s.out.Close()
+	if c.Input != nil {
+		if s.in, feed, err = os.Pipe(); err != nil {
+			_ = pipe.Close()
+			return nil, nil, nil, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Err: err}
+		}
+		defer s.in.Close()
 	}
-	return p, pipe, nil
+	if p, err = r.start(shell, c, id, s); err != nil {
+		_, _ = pipe.Close(), feed.Close() // of a nil file it does nothing
+		return nil, nil, nil, err
+	}
+	return p, pipe, feed, nil
 }
 
-// start starts a command, confined if this runner confines, so that [Runner.Kill] finds it, unless that was called before. Both its
-// streams go to out, so that they keep their order; its input is the null device.
-func (r *Runner) start(shell string, c centurion.Command, id string, out *os.File) (process, error) {
+// start starts a command, confined if this runner confines, so that [Runner.Kill] finds it, unless that was called before.
+func (r *Runner) start(shell string, c centurion.Command, id string, s streams) (process, error) {
 	in, err := r.placeOf(c)
 	if err != nil {
 		return nil, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Msg: "commands cannot be confined", Err: err,
@@ -260,7 +290,7 @@ func (r *Runner) start(shell string, c centurion.Command, id string, out *os.Fil
 		return nil, &centurion.Error{Op: runOp, Kind: centurion.KindInterrupted, Msg: "stopped"}
 	}
 	env := append(r.environment(c), commandVariable+"="+id)
-	p, err := in.start(c, []string{shell, "-c", c.Script}, env, id, out)
+	p, err := in.start(c, []string{shell, "-c", c.Script}, env, id, s)
 	if err != nil {
 		return nil, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Msg: "the shell did not start", Err: err}
 	}
