@@ -2,6 +2,7 @@ package centurion
 
 import (
 	"cmp"
+	"encoding/json"
 	"strconv"
 	"time"
 )
@@ -63,6 +64,8 @@ type SessionMeta struct {
 	Offered []string `json:"offered,omitempty"`
 	// Skills lists the skills that the session may load; like System it never changes. If empty, it has no tool for them.
 	Skills string `json:"skills,omitempty"`
+	// External are the tools of MCP servers and plugins that it has. They too change only with a compaction.
+	External []ExternalTool `json:"external,omitempty"`
 	// Given are the texts of the project and the person in its system prompt or its first message.
 	Given []Given `json:"given,omitempty"`
 	// Compact means that a compaction was requested before the next request.
@@ -95,6 +98,14 @@ type ForkedFrom struct {
 	Mission string `json:"mission"`
 	Session string `json:"session"`
 	Message string `json:"message"`
+}
+
+// ExternalTool is a tool of an MCP server or a plugin, as a model is shown it.
+type ExternalTool struct {
+	Name        string          `json:"name"` // server_tool
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"schema"`              // of its input, an object
+	ReadOnly    bool            `json:"read_only,omitempty"` // its source says so and is trusted
 }
 
 // Given is the text of a file that a session got at its start.

@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -35,6 +36,7 @@ type Agent struct {
 	Steps       int      // requests in one turn; 0 means no limit of its own
 	Source      string   // what defined or changed it, for people; empty if built in
 	Custom      bool     // not one of the four
+	External    []Pick   // which tools of MCP servers and plugins it holds: the last that matches decides
 
 	asTask *Agent // the variant for carrying out a task, if different
 }
@@ -50,10 +52,17 @@ var (
 	reviewerPrompt string
 )
 
+// Pick gives an agent the tools whose names match a pattern, or takes them away.
+type Pick struct {
+	Pattern string // of [path.Match]
+	Yes     bool
+}
+
 // Cast is a set of agents by name.
 type Cast struct {
 	agents []Agent
-	owner  string // the only agent of a cast without roles; "" with the four
+	extern []string // the prefixes of tools from outside: see [Cast.Beside]
+	owner  string   // the only agent of a cast without roles; "" with the four
 }
 
 // Default returns the four agents of a mission with the tools of their roles.
@@ -144,6 +153,31 @@ func (a Agent) ForTask() Agent {
 // MayDelegate reports whether agent a may hand a task to the agent named to.
 func (a Agent) MayDelegate(to string) bool {
 	return slices.ContainsFunc(a.Delegates, func(n string) bool { return strings.EqualFold(n, to) })
+}
+
+// Beside returns the cast with the names of MCP servers and plugins, whose tools definitions may name.
+func (c *Cast) Beside(sources []string) *Cast {
+	out := *c
+	out.extern = sources
+	return &out
+}
+
+// HoldsExternal reports whether the agent has a tool of an MCP server or a plugin.
+func (a Agent) HoldsExternal(tool string) (yes bool) {
+	for _, p := range a.External {
+		if ok, err := path.Match(p.Pattern, tool); ok && err == nil {
+			yes = p.Yes
+		}
+	}
+	return yes
+}
+
+// Picked returns the patterns of the tools of MCP servers and plugins that it holds, in order; those that it lacks begin with "!".
+func (a Agent) Picked() (patterns []string) {
+	for _, p := range a.External {
+		patterns = append(patterns, text.When(!p.Yes, "!")+p.Pattern)
+	}
+	return patterns
 }
 
 // Holds reports whether the agent has the tool.

@@ -37,7 +37,7 @@ func DefaultAssistant() *Cast {
 	tools := []string{"read", "ls", "glob", "grep", "write", "edit", "bash", "run_background", "check_background", "webfetch", "websearch",
 		"codesearch", "skill", askUser, subAgentTool}
 	return &Cast{owner: Assistant, agents: []Agent{{
-		Name: Assistant, Mode: "primary", Prompt: suited(assistantPrompt, tools), Tools: tools,
+		Name: Assistant, Mode: "primary", Prompt: suited(assistantPrompt, tools), Tools: tools, External: []Pick{{"*", true}},
 		Description: "works with one person: answers, changes code, starts sub-agents",
 	}}}
 }
@@ -91,6 +91,13 @@ func (a Agent) SubAgent(held []string, prompt string) Agent {
 	if builtIn { // the assistant's own addresses the person and mentions tools that a sub-agent may not have
 		own = suited(subAgentPrompt, a.Tools)
 	}
+	var picks []Pick
+	for _, t := range held {
+		if a.HoldsExternal(t) {
+			picks = append(picks, Pick{t, true})
+		}
+	}
+	a.External = picks
 	a.Delegates, a.asTask = nil, nil
 	a.Prompt = strings.TrimRight(cmp.Or(strings.TrimSpace(prompt), own), "\n") + "\n"
 	return a

@@ -117,6 +117,7 @@ func (o *overlay) change(i int, d Definition) error {
 	if err != nil {
 		return err
 	}
+	a.External = slices.Concat(a.External, o.picks(d))
 	builtIn := a.builtIn()
 	var more []string
 	a.Tools = slices.DeleteFunc(held, func(t string) bool {
@@ -182,6 +183,7 @@ func (o *overlay) as(a Agent, d Definition, role string) (Agent, error) {
 		return a, err
 	}
 	a.Prompt = cmp.Or(d.Prompt, like.Prompt)
+	a.External = slices.Concat(like.External, o.picks(d))
 	a.Tools, err = o.choose(d, like.Tools)
 	if d.Prompt == "" && like.builtIn() {
 		a.Prompt = suited(assistantPrompt, a.Tools)
@@ -228,14 +230,10 @@ func (c *Cast) known() []string {
 // it if its definition says so.
 const askUser = "ask_user"
 
-// choose applies a definition's tools to those held: patterns first, shorter before longer, then names, and of these removals before
-// additions.
-func (o *overlay) choose(d Definition, held []string) ([]string, error) {
-	known, has := o.base.known(), map[string]bool{}
-	for _, t := range held {
-		has[t] = true
-	}
-	keys := slices.SortedFunc(maps.Keys(d.Tools), func(a, b string) int {
+// inOrder returns the keys of a definition's tools in the order in which they count: patterns first, shorter before longer, then names,
+// and of these removals before additions.
+func (d Definition) inOrder() []string {
+	return slices.SortedFunc(maps.Keys(d.Tools), func(a, b string) int {
 		order := func(k string) int {
 			switch {
 			case strings.Contains(k, "*"):
@@ -247,7 +245,34 @@ func (o *overlay) choose(d Definition, held []string) ([]string, error) {
 		}
 		return cmp.Or(order(a)-order(b), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 	})
-	for _, key := range keys {
+}
+
+// picks returns what a definition says about tools from outside. In a mission, a pattern gives only those whose source it names.
+func (o *overlay) picks(d Definition) (out []Pick) {
+	for _, key := range d.inOrder() {
+		yes, pattern := d.Tools[key], strings.Contains(key, "*")
+		if o.base.fromOutside(key) || pattern && (!yes || o.base.one() || !strings.HasPrefix(key, "*")) {
+			out = append(out, Pick{key, yes})
+		}
+	}
+	return out
+}
+
+// fromOutside reports whether a name is that of a tool of an MCP server or a plugin.
+func (c *Cast) fromOutside(tool string) bool {
+	return !strings.Contains(tool, "*") && !slices.Contains(c.speaks(), strings.ToLower(tool)) && slices.ContainsFunc(c.extern, func(source string) bool { return strings.HasPrefix(tool, source+"_") })
+}
+
+// choose applies a definition's tools to those held.
+func (o *overlay) choose(d Definition, held []string) ([]string, error) {
+	known, has := o.base.known(), map[string]bool{}
+	for _, t := range held {
+		has[t] = true
+	}
+	for _, key := range d.inOrder() {
+		if o.base.fromOutside(key) {
+			continue
+		}
 		names, err := meant(key, d.Tools[key], o.base.speaks())
 		if err != nil {
 			return nil, &centurion.Error{Op: "read agents", Kind: centurion.KindConfig, Err: err, Hint: centurion.HintOf(err),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -110,6 +111,7 @@ type agentRow struct {
 	Mode        string   `json:"mode"`
 	Description string   `json:"description"`
 	Tools       []string `json:"tools"`
+	External    []string `json:"external,omitempty"` // patterns of tools of MCP servers; "!" takes away
 	Delegates   []string `json:"delegates,omitempty"`
 	Model       string   `json:"model,omitempty"`
 	Temperature *float64 `json:"temperature,omitempty"`
@@ -141,7 +143,7 @@ func agentsCommand(c *cli) *cobra.Command {
 			c.notices(cfg)
 			rows := []agentRow{}
 			for _, a := range cast.All() {
-				rows = append(rows, agentRow{a.Name, a.Mode, a.Description, a.Tools, a.Delegates, a.Model, a.Temperature, a.Steps,
+				rows = append(rows, agentRow{a.Name, a.Mode, a.Description, a.Tools, a.Picked(), a.Delegates, a.Model, a.Temperature, a.Steps,
 					cmp.Or(a.Source, builtIn)})
 			}
 			return printRows(c, f.format, rows, func(r agentRow) string {
@@ -154,7 +156,7 @@ func agentsCommand(c *cli) *cobra.Command {
 
 // details are the lines below an agent's first one.
 func (r agentRow) details() string {
-	lines := fmt.Sprintf("%21s%s\n", "", oneLine(strings.Join(r.Tools, " ")))
+	lines := fmt.Sprintf("%21s%s\n", "", oneLine(strings.Join(slices.Concat(r.Tools, r.External), " ")))
 	if r.Source == builtIn {
 		return lines
 	}

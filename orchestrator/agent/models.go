@@ -128,6 +128,9 @@ func (m *Sessions) Portion(t centurion.Task) budget.Amount {
 			bytes += len(t.Name()) + len(t.Description()) + schemaBytes
 		}
 	}
+	for _, t := range tools.HeldExternal(m.cfg.External, agent.HoldsExternal) {
+		bytes += len(t.Name) + len(t.Description) + len(t.Schema)
+	}
 	return budget.Portion(model.Price, session.TokensOf(bytes))
 }
 

@@ -33,6 +33,7 @@ type Config struct {
 	Await    time.Duration             // how long a call waits for a task
 	Poll     time.Duration             // the minimum time between two checks of the mission's own agent
 	Limits   pulse.Limits
+	External tools.External // nil has no tools
 }
 
 // Above is the part of the mission that its sessions call.

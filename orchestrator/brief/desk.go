@@ -24,6 +24,7 @@ type Desk struct {
 	Rules        func(agent string) []permission.Level
 	Instructions *instructions.Finder // nil finds nothing
 	Web          *web.Client          // nil where there is no network
+	External     tools.External       // nil has none
 	Workspace    *workspace.Workspace
 	Project      *isolation.Project
 	Window       func(centurion.ModelRef) int // window of a model in tokens; 0 if unknown
@@ -38,7 +39,9 @@ type Desk struct {
 type Opening struct {
 	System string // the system prompt
 	Skills string // the skills it may load
-	Given  []centurion.Given
+	// External are the tools of MCP servers and plugins that it has.
+	External []centurion.ExternalTool
+	Given    []centurion.Given
 }
 
 // instructionShare is the divisor for the bytes of instructions in a window: an eighth of its tokens, at four bytes each.
@@ -56,7 +59,7 @@ func (d *Desk) Open(ctx context.Context, a agents.Agent, window int, want instru
 		return Opening{}, err
 	}
 	found.ReadOnly = !slices.ContainsFunc([]string{"write", "edit", "bash"}, a.Holds)
-	b := Opening{System: d.systemPrompt(a, isolation) + found.Prompt()}
+	b := Opening{System: d.systemPrompt(a, isolation) + found.Prompt(), External: d.external(a)}
 	for _, f := range found.Files {
 		b.Given = append(b.Given, centurion.Given{Path: f.Name, Version: f.Version, Bytes: len(f.Text), Whole: f.Whole()})
 	}
@@ -72,6 +75,14 @@ func (d *Desk) Open(ctx context.Context, a agents.Agent, window int, want instru
 		b.System += instructions.SkillsPrompt(all)
 	}
 	return b, nil
+}
+
+// external returns the tools from outside that an agent holds now, without those that its rules always deny.
+func (d *Desk) external(a agents.Agent) []centurion.ExternalTool {
+	levels := d.Rules(a.Name)
+	return tools.HeldExternal(d.External, func(name string) bool {
+		return a.HoldsExternal(name) && permission.Decide(levels, name, []string{"*"}).Action != permission.Deny
+	})
 }
 
 // Withheld reports which files must not enter a prompt without asking: those that an agent may not read, or only with a person's

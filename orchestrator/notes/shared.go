@@ -146,7 +146,7 @@ func changes(p centurion.Part) bool {
 	}
 	held, err := tools.Named(p.Tool)
 	if err != nil {
-		return false
+		return true // it is from outside
 	}
 	return !held[0].Effect(p.State.Input).ReadOnly
 }

@@ -58,6 +58,13 @@ func (o *Opener) Open(ctx context.Context, id string, t *state.Run) (*agent.Conv
 	if err != nil {
 		return nil, err
 	}
+	for _, t := range rec.Metadata.External {
+		e, err := tools.NewExternal(t, o.Briefs.External)
+		if err != nil {
+			return nil, err
+		}
+		held = append(held, e)
+	}
 	c, err := o.Sessions.New(ctx, rec, own, t)
 	if err != nil {
 		return nil, err
@@ -91,10 +98,14 @@ func (o *Opener) WrapTools(c *agent.Conversation, held []tools.Tool, rec centuri
 		if t.Name() == "update_context" && !rewrites(c) {
 			t = tools.NotesOnly()
 		}
-		held[i] = fenced{Tool: t, Opener: o, c: c}
-		if t.Name() == brief.DelegateTool && len(rec.Metadata.Offered) > 0 {
-			held[i] = fenced{Tool: t, Opener: o, c: c, narrowed: tools.DelegationTo(rec.Metadata.Offered)}
+		f := fenced{Tool: t, Opener: o, c: c}
+		if n, ok := t.(tools.Narrower); ok {
+			f.narrowed = n.Narrowed()
 		}
+		if t.Name() == brief.DelegateTool && len(rec.Metadata.Offered) > 0 {
+			f.narrowed = tools.DelegationTo(rec.Metadata.Offered)
+		}
+		held[i] = f
 	}
 	return held
 }

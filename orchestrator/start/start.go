@@ -161,7 +161,7 @@ func (s *Starter) rootSession(m centurion.Mission, owner agents.Agent, own centu
 		ProjectID: "global", Slug: "0", Version: s.Version,
 		Model: &centurion.SessionModel{ID: own.ID, Provider: own.Provider},
 		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: told.System, AgentFile: owner.Source,
-			Roster: s.Cast(m.Options.Profile).Roster(owner), Offered: s.Briefs.Callable(owner), Skills: told.Skills, Given: told.Given}}, m.Started)
+			Roster: s.Cast(m.Options.Profile).Roster(owner), Offered: s.Briefs.Callable(owner), Skills: told.Skills, External: told.External, Given: told.Given}}, m.Started)
 	ref, instead := s.Models.Free(owner.Name, own)
 	if instead != "" {
 		rec.Metadata.OwnModel, rec.Model = rec.Model, &centurion.SessionModel{ID: ref.ID, Provider: ref.Provider}

@@ -189,7 +189,7 @@ func (ts *Tasks) createSession(ctx context.Context, t *centurion.Task, r *state.
 			ProjectID: parent.ProjectID, Slug: strings.Trim(strings.ReplaceAll(address, "/", "-"), "-"), Version: ts.Version,
 			Model: &centurion.SessionModel{ID: model.ID, Provider: model.Provider},
 			Metadata: centurion.SessionMeta{Mission: ts.Mission.ID, Task: t.ID, Attempt: 1, Address: address, System: told.System, AgentFile: agent.Source,
-				Roster: ts.Mission.Cast.Roster(agent), Offered: ts.Briefs.Callable(agent), Skills: told.Skills, Given: append(told.Given, given...)}}, centurion.Now())
+				Roster: ts.Mission.Cast.Roster(agent), Offered: ts.Briefs.Callable(agent), Skills: told.Skills, External: told.External, Given: append(told.Given, given...)}}, centurion.Now())
 		moved, err := state.MoveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) {
 			t.Attempt, t.Session, t.Started, t.Verify, t.Unchanged = 1, rec.ID, centurion.Now(), begun.Verify, unchanged
 		})

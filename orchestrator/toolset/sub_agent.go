@@ -37,7 +37,11 @@ func (s subAgents) Spawn(ctx context.Context, call *tools.Call, want tools.SubAg
 	if t, made, err := s.Mission.Store.TaskByCall(ctx, c.ID(), key); made || err != nil {
 		return t, err
 	}
-	held, err := agents.ForSubAgent(s.Briefs.Held(c.Agent, c.Sess.Record()), want.Tools)
+	own := s.Briefs.Held(c.Agent, c.Sess.Record())
+	for _, t := range c.Sess.Record().Metadata.External {
+		own = append(own, t.Name)
+	}
+	held, err := agents.ForSubAgent(own, want.Tools)
 	if err != nil {
 		return centurion.Task{}, err
 	}
