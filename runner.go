@@ -24,6 +24,7 @@ type Command struct {
 	Env       []string      // added to the runner's allow-listed environment, as NAME=value
 	Timeout   time.Duration // 0 means the runner's default, [NoTimeout] none; the whole process tree ends with it
 	Input     io.ReadCloser // its standard input, closed when the command has ended; nil is an empty one
+	Errors    io.Writer     // gets its standard error, without keys, and never fails; nil leaves it in the output
 	Begun     func()        // called at its start, after waiting for other commands; its clock starts then; may be nil
 	Output    io.Writer     // also gets the output while it comes, without keys, and never fails; may be nil
 	Keep      int           // kept bytes of output, half from the head and half from the tail; 0 means the runner's default

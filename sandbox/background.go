@@ -29,6 +29,17 @@ func (r *Runner) RunBackground(ctx context.Context, c centurion.Command, out io.
 	return res, err
 }
 
+// copyOut copies an output of a command to w, without keys, like the function of that name.
+func (r *Runner) copyOut(w io.Writer, out io.Reader) (total int64) {
+	if r.Redact == nil {
+		return copyOut(w, out)
+	}
+	clean := r.Redact.Writer(w)
+	total = copyOut(clean, out)
+	_ = clean.Close() // an error of w stops nothing
+	return total
+}
+
 // copyOut copies r to w until r ends or fails, and continues to read if w fails. It returns the length of r.
 func copyOut(w io.Writer, r io.Reader) (total int64) {
 	buf := make([]byte, 32<<10)

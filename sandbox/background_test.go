@@ -200,7 +200,8 @@ func askCommand(t *testing.T, r *Runner, c centurion.Command) {
 	t.Helper()
 	input, in := io.Pipe()
 	out, output := io.Pipe()
-	c.Input, c.Timeout = input, centurion.NoTimeout
+	var errs bytes.Buffer
+	c.Input, c.Errors, c.Timeout = input, &errs, centurion.NoTimeout
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
 	var group guard.Group
@@ -225,6 +226,9 @@ func askCommand(t *testing.T, r *Runner, c centurion.Command) {
 	if err := group.Wait(); (err != nil) != strings.Contains(c.Script, "never") {
 		t.Error(err)
 	}
+	if errs.String() != "begun\n" {
+		t.Errorf("its errors are %q", errs.String())
+	}
 	if _, err := io.WriteString(in, strings.Repeat("more\n", 100_000)); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("its input is still open: %v", err)
 	}
@@ -232,7 +236,7 @@ func askCommand(t *testing.T, r *Runner, c centurion.Command) {
 
 // A program that serves others through its standard streams has no time limit, and ends with its input or its context.
 func TestInput(t *testing.T) {
-	const answer = `while read -r line; do echo "heard $line"; done`
+	const answer = `echo begun >&2; while read -r line; do echo "heard $line"; done`
 	askCommand(t, &Runner{MaxTimeout: 20 * time.Millisecond}, centurion.Command{Dir: t.TempDir(), Script: "sleep 0.1; " + answer})
 	askCommand(t, &Runner{Grace: 20 * time.Millisecond}, centurion.Command{Dir: t.TempDir(), Script: answer + "; never() { sleep 100; }; never"})
 }

@@ -120,7 +120,7 @@ func TestConfinedCommandWorks(t *testing.T) {
 		if res := s.run(t, centurion.Command{Script: "kill -9 $$"}); res.ExitCode != -1 {
 			t.Errorf("killed by a signal: exit code %d", res.ExitCode)
 		}
-		askCommand(t, s.r, centurion.Command{Dir: s.project, Workspace: s.project, Script: `while read -r line; do echo "heard $line"; done`})
+		askCommand(t, s.r, centurion.Command{Dir: s.project, Workspace: s.project, Script: `echo begun >&2; while read -r line; do echo "heard $line"; done`})
 	})
 }
 

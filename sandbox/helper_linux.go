@@ -25,8 +25,8 @@ const helperSocket = 3
 // maxMessage limits a message between host and helper, in bytes: the kernel limits a single argument to 128 KB, and a script is one.
 const maxMessage = 200_000
 
-// toHelper is a message to a helper. The first has a policy; each other one starts a command. The descriptors that come with it are for the
-// command's output and, if there is a second one, its input.
+// toHelper is a message to a helper. The first has a policy; each other one starts a command. The descriptors that come with it are the
+// command's output, its input if it has one, and its errors if they are apart.
 type toHelper struct {
 	Policy  *confine.Policy `json:",omitempty"`
 	Way     confine.Way     `json:",omitempty"`
@@ -36,6 +36,7 @@ type toHelper struct {
 	Dir     string          `json:",omitempty"`
 	Env     []string        `json:",omitempty"`
 	Network bool            `json:",omitempty"`
+	Input   bool            `json:",omitempty"`
 }
 
 // fromHelper answers the policy, without an ID and with the listening socket for connections by name, or tells that a command has begun or
@@ -243,11 +244,16 @@ func (h *serving) fork(launcher *confine.Launcher, m toHelper, fds []int) error 
 		}
 		defer null.Close()
 		in, out := null.Fd(), uintptr(firstOf(fds))
-		if len(fds) > 1 {
+		if m.Input && len(fds) > 1 {
 			in = uintptr(fds[1])
+			fds = fds[1:]
+		}
+		errs := out
+		if len(fds) > 1 {
+			errs = uintptr(fds[1])
 		}
 		pid, err = syscall.ForkExec(m.Args[0], m.Args, &syscall.ProcAttr{Dir: m.Dir, Env: m.Env,
-			Files: []uintptr{in, out, out}, Sys: &syscall.SysProcAttr{Setpgid: true}})
+			Files: []uintptr{in, out, errs}, Sys: &syscall.SysProcAttr{Setpgid: true}})
 		return err
 	})
 	if err != nil {

@@ -251,9 +251,9 @@ func (k *keeper) start(m toHelper, s streams, connect centurion.Dial) (*kept, er
 	}
 	k.started[m.ID] = c
 	k.mu.Unlock()
-	rights := []int{int(s.out.Fd())}
-	if s.in != nil {
-		rights = append(rights, int(s.in.Fd()))
+	var rights []int
+	for _, f := range s.list() {
+		rights = append(rights, int(f.Fd()))
 	}
 	if _, _, err = k.conn.WriteMsgUnix(b, unix.UnixRights(rights...), nil); err != nil {
 		k.mu.Lock()

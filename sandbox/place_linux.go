@@ -70,7 +70,7 @@ func (c *confined) start(m centurion.Command, args, env []string, id string, s s
 		}
 		dir = real
 	}
-	k, err := helper.start(toHelper{ID: id, Args: args, Dir: dir, Env: append(env, c.env...), Network: m.Network}, s, m.Connect)
+	k, err := helper.start(toHelper{ID: id, Args: args, Dir: dir, Env: append(env, c.env...), Network: m.Network, Input: s.in != nil}, s, m.Connect)
 	if err != nil {
 		return nil, err
 	}

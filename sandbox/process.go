@@ -1,19 +1,33 @@
 package sandbox
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
+	"slices"
 )
 
-// streams are the standard streams of a command. Both outputs are one file, so that they keep their order.
+// streams are the standard streams of a command. Where both outputs are one file, they keep their order.
 type streams struct {
 	in  *os.File // nil is an empty one
 	out *os.File
+	err *os.File // nil is out
+}
+
+// list returns the streams that there are: out, in, err.
+func (s streams) list() []*os.File {
+	return slices.DeleteFunc([]*os.File{s.out, s.in, s.err}, func(f *os.File) bool { return f == nil })
+}
+
+func (s streams) close() {
+	for _, f := range s.list() {
+		_ = f.Close()
+	}
 }
 
 // set gives a command its streams.
 func (s streams) set(cmd *exec.Cmd) {
-	cmd.Stdout, cmd.Stderr = s.out, s.out
+	cmd.Stdout, cmd.Stderr = s.out, cmp.Or(s.err, s.out)
 	if s.in != nil { // a nil file in the interface would not be an empty input
 		cmd.Stdin = s.in
 	}

@@ -169,29 +169,17 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, out
 	id, start := rand.Text(), time.Now()
 	var refused refusals
 	c.Connect = refused.watch(c.Connect)
-	p, pipe, feed, err := r.begin(shell, c, id)
+	p, host, err := r.begin(shell, c, id)
 	if err != nil {
 		return centurion.CommandResult{ExitCode: -1}, err
 	}
-	defer pipe.Close()
+	defer host.close()
 	defer p.release()
 	defer r.forget(id)
 	tellBegun(c, p.pid(), started)
 	var group guard.Group
 	var size int64
-	drained := make(chan struct{})
-	group.Go("read command output", func() error {
-		defer close(drained)
-		if r.Redact == nil {
-			size = copyOut(out, pipe)
-			return nil
-		}
-		w := r.Redact.Writer(out)
-		size = copyOut(w, pipe)
-		_ = w.Close() // an error of out stops nothing
-		return nil
-	})
-	endInput := write(&group, feed, c.Input)
+	drained := r.copyStreams(&group, c, host, out, &size)
 	code, exited := -1, make(chan struct{})
 	group.Go("wait for command", func() error {
 		defer close(exited)
@@ -210,9 +198,11 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, out
 	case <-time.After(drainTime):
 		endStrays(strayGrace, id)
 	}
-	_ = pipe.SetReadDeadline(time.Now())
-	_ = pipe.Close()
-	endInput()
+	_, _ = host.out.SetReadDeadline(time.Now()), host.err.SetReadDeadline(time.Now()) // of a nil file it does nothing
+	host.close()
+	if c.Input != nil {
+		_ = c.Input.Close()
+	}
 	err = group.Wait()
 
 	res := centurion.CommandResult{ExitCode: code, TimedOut: timedOut, Exceeded: p.exceeded(), Bytes: size, Duration: time.Since(start), Held: refused.told()}
@@ -225,17 +215,29 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, out
 	return res, err
 }
 
-// write copies a command's input to it, if there is one, until end is called.
-func write(group *guard.Group, to *os.File, input io.ReadCloser) (end func()) {
-	if to == nil {
-		return func() {}
-	}
-	group.Go("write command input", func() error {
-		_, _ = io.Copy(to, input) // a command need not read all of it
-		_ = to.Close()
+// copyStreams copies what a command reads and writes until host is closed. The channel is closed when its output has ended, whose size it then
+// has stored.
+func (r *Runner) copyStreams(group *guard.Group, c centurion.Command, host streams, out io.Writer, size *int64) <-chan struct{} {
+	drained := make(chan struct{})
+	group.Go("read command output", func() error {
+		defer close(drained)
+		*size = r.copyOut(out, host.out)
 		return nil
 	})
-	return func() { _, _ = to.Close(), input.Close() }
+	if c.Errors != nil {
+		group.Go("read command errors", func() error {
+			r.copyOut(c.Errors, host.err)
+			return nil
+		})
+	}
+	if c.Input != nil {
+		group.Go("write command input", func() error {
+			_, _ = io.Copy(host.in, c.Input) // a command need not read all of it
+			_ = host.in.Close()
+			return nil
+		})
+	}
+	return drained
 }
 
 // limit is how long a command may run.
@@ -256,27 +258,26 @@ func tellBegun(c centurion.Command, pid int, started func(pid int)) {
 	}
 }
 
-// begin starts a command in its own process group, with its id in the environment. The output comes through pipe, and feed takes its
-// input if it has one; the caller closes both.
-func (r *Runner) begin(shell string, c centurion.Command, id string) (p process, pipe, feed *os.File, err error) {
-	var s streams
-	pipe, s.out, err = os.Pipe()
+// begin starts a command in its own process group, with its id in the environment. The caller closes host, the other ends of its streams.
+func (r *Runner) begin(shell string, c centurion.Command, id string) (p process, host streams, err error) {
+	var own streams
+	host.out, own.out, err = os.Pipe()
+	if err == nil && c.Input != nil {
+		own.in, host.in, err = os.Pipe()
+	}
+	if err == nil && c.Errors != nil {
+		host.err, own.err, err = os.Pipe()
+	}
+	defer own.close()
 	if err != nil {
-		return nil, nil, nil, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Err: err}
+		err = &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Err: err}
+	} else {
+		p, err = r.start(shell, c, id, own)
 	}
-	defer s.out.Close()
-	if c.Input != nil {
-		if s.in, feed, err = os.Pipe(); err != nil {
-			_ = pipe.Close()
-			return nil, nil, nil, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Err: err}
-		}
-		defer s.in.Close()
+	if err != nil {
+		host.close()
 	}
-	if p, err = r.start(shell, c, id, s); err != nil {
-		_, _ = pipe.Close(), feed.Close() // of a nil file it does nothing
-		return nil, nil, nil, err
-	}
-	return p, pipe, feed, nil
+	return p, host, err
 }
 
 // start starts a command, confined if this runner confines, so that [Runner.Kill] finds it, unless that was called before.
