@@ -269,6 +269,22 @@ func kindOfScript(script string) clauseKind {
 // inPlace matches a group of sed's short options with which it writes files.
 var inPlace = lazily(`^-[nErsuz]*i`)
 
+// rewrites reports whether a formatter or linter changes files: by a flag, or by itself unless a flag keeps it from that.
+func rewrites(name string, rest []string) bool {
+	has := func(flags ...string) bool {
+		return slices.ContainsFunc(rest, func(w string) bool { return slices.Contains(flags, w) })
+	}
+	switch {
+	case name == "black", name == "isort", name == "rustfmt", name == "ruff" && has("format"):
+		return !has("--check", "--check-only", "--diff", "-c", "--version")
+	case name == "gofmt", name == "goimports", name == "gofumpt", name == "shfmt", name == "prettier":
+		return has("-w", "--write")
+	case name == "clang-format", name == "autopep8", name == "yapf":
+		return has("-i", "--in-place")
+	}
+	return has("--fix", "--write", "--autocorrect", "--autocorrect-all", "--auto-correct")
+}
+
 // onlyLooks reports whether a call changes nothing that tests may depend on.
 func onlyLooks(args []string) bool {
 	if len(args) > 1 && args[0] == "command" && strings.HasPrefix(args[1], "-") { // it only queries
@@ -293,6 +309,9 @@ func onlyLooks(args []string) bool {
 		return len(rest) > 0 && slices.Contains([]string{"vet", "build", "list", "doc", "version", "env"}, rest[0])
 	case "cargo":
 		return len(rest) > 0 && slices.Contains([]string{"check", "clippy", "build", "fmt", "doc"}, rest[0]) && (rest[0] != "fmt" || slices.Contains(rest, "--check"))
+	}
+	if rewrites(name, rest) {
+		return false
 	}
 	return slices.Contains(lookers, name) || lookWord().MatchString(name) || slices.Contains(tools, name) && slices.ContainsFunc(rest, lookWord().MatchString) ||
 		interpreters().MatchString(name) && name != "." && name != "source" && interpreted(name, rest) == looks
