@@ -73,7 +73,8 @@ func (v *View) AsHost(ctx context.Context, do func(server.API) error) error {
 	return errors.Join(err, unlock())
 }
 
-// Beside calls do with an API that can also read the project's repository. Unlike AsHost it takes no lock.
+// Beside calls do with an API that can also read the project's repository, and have a conversation shortened. Unlike AsHost it takes no
+// lock.
 func (v *View) Beside(do func(server.API) error) error {
 	local := v.Local()
 	if local == nil {
@@ -83,6 +84,12 @@ func (v *View) Beside(do func(server.API) error) error {
 	alone := err == nil && cfg.Own.CommitsAlone() // a configuration error is no reason not to merge
 	h := orchestrator.New(orchestrator.Config{Store: local.Store, Workspace: v.Workspace, Worktrees: worktrees(v.Place, v.Workspace, nil, "", alone),
 		Shadow: shadow(v.Place, v.Workspace, nil)})
+	h.Shell.Model = func(ref string) (orchestrator.Model, error) {
+		if err != nil {
+			return orchestrator.Model{}, err
+		}
+		return NewModels(cfg, config.Resolved{}).Get(ref)
+	}
 	return do(&server.Local{Store: local.Store, Host: h, Person: takeover.New(h, local.Store, v.Workspace)})
 }
 

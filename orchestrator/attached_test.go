@@ -82,7 +82,7 @@ func TestCompactErrorIsItsOwn(t *testing.T) {
 	bubble(t, map[string]script{"commander": steps(say("done"))}, func(r *rig) {
 		m := r.mission(centurion.MissionOptions{})
 		for text, want := range map[string]string{mail.CompactWord: "compact: mission ", "hello": "send: mission "} {
-			if _, err := r.host.Mail.Send(r.ctx, mail.Post{Mission: m.ID, To: "0/", Text: text}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			if _, err := r.host.Mail.Send(r.ctx, mail.Post{Mission: m.ID, To: "0/7", Text: text}); err == nil || !strings.HasPrefix(err.Error(), want) {
 				r.t.Errorf("%s: %v", text, err)
 			}
 		}

@@ -189,7 +189,7 @@ func TestCompactOnDemand(t *testing.T) {
 	}, func(r *rig) {
 		r.longFile()
 		m := r.start(centurion.MissionOptions{})
-		if err := r.host.Mail.Compact(r.ctx, m.Session); err != nil { // nothing is there yet to be shortened
+		if err := r.host.Mail.Compact(r.ctx, m.Session); err != nil { // it is done when there is something to shorten
 			t.Fatal(err)
 		}
 		var g guard.Group
@@ -199,7 +199,7 @@ func TestCompactOnDemand(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Minute)
-		if d := r.compacted(m.ID, "commander"); len(d) != 1 || d[0].Reason != event.CompactedAsked || d[0].After >= d[0].Before {
+		if d := r.compacted(m.ID, "commander"); len(d) != 2 || d[1].Reason != event.CompactedAsked || d[1].After >= d[1].Before {
 			t.Errorf("at work: %+v", d)
 		}
 		if err := r.host.Control.Pause(r.ctx, m.ID, ""); err != nil {
@@ -216,7 +216,7 @@ func TestCompactOnDemand(t *testing.T) {
 		r.restart()
 		m = r.run(m.ID)
 		r.is(m, centurion.MissionCompleted, "")
-		if d := r.compacted(m.ID, "commander"); len(d) != 2 {
+		if d := r.compacted(m.ID, "commander"); len(d) != 3 {
 			t.Errorf("resumed: %+v", d)
 		}
 		if err := r.host.Mail.Compact(r.ctx, m.Session); centurion.KindOf(err) != centurion.KindConflict || centurion.HintOf(err) == "" {

@@ -10,6 +10,7 @@ import (
 	"centurion/guard"
 	"centurion/orchestrator/mail"
 	"centurion/provider/scripted"
+	"centurion/store"
 )
 
 // LOOP-20: a person's /compact is for the host and told to no model; one that came in the middle of a request and was
@@ -79,8 +80,12 @@ func TestCompactWordRefused(t *testing.T) {
 			t.Error("a word that only begins like it is a message")
 		}
 		m = r.run(m.ID)
-		if _, err := r.host.Mail.Send(r.ctx, mail.Post{Mission: m.ID, To: "0/", Text: "/compact"}); centurion.KindOf(err) != centurion.KindConflict {
-			t.Errorf("of a mission that is over: %v", err)
+		task := centurion.Task{ID: "tsk_1", Mission: m.ID, Number: 1, Status: centurion.TaskCompleted, Session: m.Session}
+		if err := r.store.Update(r.ctx, func(tx *store.Tx) error { return tx.PutTask(&task) }); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.host.Mail.Send(r.ctx, mail.Post{To: task.ID, Text: "/compact"}); centurion.KindOf(err) != centurion.KindConflict || centurion.HintOf(err) == "" {
+			t.Errorf("of a task that is over: %v", err)
 		}
 	})
 }

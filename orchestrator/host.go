@@ -100,7 +100,8 @@ func New(cfg Config) *Host {
 			m, err := cfg.models().Model(ref)
 			return m.Ref, err
 		}}
-	h.Shell = &shells.Desk{Session: cfg.agentConfig().Session, Hold: h.hold, Forget: h.Branches.Forget, Over: func() {
+	h.Mail.Shorten = func(ctx context.Context, session string) (bool, error) { return h.Shorten(ctx, session, "") }
+	h.Shell = &shells.Desk{Session: cfg.agentConfig().Session, Model: cfg.Model, Hold: h.hold, Forget: h.Branches.Forget, Over: func() {
 		h.starting.Lock()
 		defer h.starting.Unlock()
 		h.release()

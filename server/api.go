@@ -62,8 +62,9 @@ type API interface {
 	Expand(ctx context.Context, id, reason string) error
 	// Tidy drops, archives and removes data of ended missions.
 	Tidy(ctx context.Context, o retention.TidyOptions) (retention.TidyReport, error)
-	// Compact requests a compaction of a session before its next request, and returns at once.
-	Compact(ctx context.Context, session string) error
+	// Compact replaces a session's history by a summary, and returns when that is there: at once if a mission's own conversation rests; then
+	// the model with that name writes it, "" for the session's own. A session that works is shortened before its next request.
+	Compact(ctx context.Context, session, model string) error
 	// Tree returns all messages of a session, Messages those of its current line.
 	Tree(ctx context.Context, session string) (Tree, error)
 	// Rewind moves a conversation to an older message; see orchestrator.Host.Rewind.

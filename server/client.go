@@ -154,11 +154,6 @@ func (c *Client) Expand(ctx context.Context, id, reason string) error {
 	return c.post(ctx, "/expand", cancelBody{id, reason})
 }
 
-// Compact requests a compaction of a session.
-func (c *Client) Compact(ctx context.Context, session string) error {
-	return c.post(ctx, "/sessions/"+url.PathEscape(session)+"/compact", struct{}{})
-}
-
 // Events yields events from the host. When the host goes away the sequence ends with an error of centurion.KindNetwork; the caller may
 // continue from the last sequence number with the next host.
 func (c *Client) Events(ctx context.Context, q EventQuery) iter.Seq2[centurion.Event, error] {

@@ -105,9 +105,9 @@ func (h handler) posts() map[string]http.HandlerFunc {
 		"/tidy": post(func(ctx context.Context, _ request, o retention.TidyOptions) (any, error) {
 			return h.api.Tidy(ctx, o)
 		}),
-		"/sessions/{id}/compact": func(w http.ResponseWriter, r request) {
-			reply(w, struct{}{}, h.api.Compact(r.Context(), r.PathValue("id")))
-		},
+		"/sessions/{id}/compact": post(func(ctx context.Context, r request, b compactBody) (any, error) {
+			return done(h.api.Compact(ctx, r.PathValue("id"), b.Model))
+		}),
 		"/sessions/{id}/rewind": post(func(ctx context.Context, r request, b Rewind) (any, error) {
 			return h.api.Rewind(ctx, r.PathValue("id"), b)
 		}),

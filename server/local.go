@@ -336,12 +336,6 @@ func (l *Local) Expand(ctx context.Context, id, reason string) error {
 	return l.Host.Control.Expand(ctx, id, reason)
 }
 
-// Compact requests a compaction of a session.
-func (l *Local) Compact(ctx context.Context, session string) error {
-	_, err := with(ctx, l.Host != nil, "compact session", l.Store.ResolveSession, session, func(id string) (any, error) { return nil, l.Host.Mail.Compact(ctx, id) })
-	return err
-}
-
 // Tidy cleans up after ended missions.
 func (l *Local) Tidy(ctx context.Context, o retention.TidyOptions) (retention.TidyReport, error) {
 	if l.Host == nil {

@@ -130,8 +130,8 @@ func (r *recording) Pause(_ context.Context, id, reason string) error {
 	return nil
 }
 
-func (r *recording) Compact(_ context.Context, id string) error {
-	r.calls = append(r.calls, "compact "+id)
+func (r *recording) Compact(_ context.Context, id, model string) error {
+	r.calls = append(r.calls, "compact "+id+" "+model)
 	return nil
 }
 
@@ -181,7 +181,7 @@ func TestEachRoute(t *testing.T) {
 		"stop x why":                      func() error { return c.Stop(ctx, "x", "why") },
 		"abort x why":                     func() error { return c.Abort(ctx, "x", "why") },
 		"pause x why":                     func() error { return c.Pause(ctx, "x", "why") },
-		"compact x":                       func() error { return c.Compact(ctx, "x") },
+		"compact x a/b":                   func() error { return c.Compact(ctx, "x", "a/b") },
 		fmt.Sprintf("tidy %+v", tidy):     func() error { _, err := c.Tidy(ctx, tidy); return err },
 		"resume x 2":                      func() error { _, err := c.Resume(ctx, "x", centurion.MissionOptions{MaxCost: 2}); return err },
 		"start x 2":                       func() error { _, err := c.Start(ctx, "x", centurion.MissionOptions{MaxCost: 2}); return err },

@@ -21,6 +21,7 @@ const (
 	perToken   = 3       // bytes; real texts have about four, so the estimate is on the safe side
 	maxCompact = 3       // consecutive compactions without an answer
 	minClip    = 200     // bytes; kept results are not shortened further
+	minRoom    = 8_000   // bytes; for the summary of a short history and what is kept of it, if a person asks
 )
 
 // Buffer returns the tokens of a model's window to keep free for its answer and for errors of the estimate: the configured number if
@@ -98,6 +99,15 @@ func (s *Session) Compact(ctx context.Context) error {
 	return err
 }
 
+// ShortenAsked shortens the history if that was requested. It may be called only between turns.
+func (s *Session) ShortenAsked(ctx context.Context) error {
+	if !s.isAsked() {
+		return nil
+	}
+	_, err := s.compact(ctx, event.CompactedAsked)
+	return err
+}
+
 // Compacting reports whether the current cost is for a summary.
 func (s *Session) Compacting() bool { return s.compacting }
 
@@ -122,19 +132,18 @@ type plan struct {
 // compact replaces the older part of the history by a summary, and reports whether it did: a request close to the limit is sent
 // unchanged if little can be gained.
 func (s *Session) compact(ctx context.Context, why string) (bool, error) {
-	p, worth := s.plan(why)
-	if why == event.CompactedAsked {
-		if s.rec.Metadata.Compact = false; Short(s.history) {
-			return false, nil
-		}
-	} else if s.row >= maxCompact || !worth {
+	p, worth := s.plan(ctx, why)
+	if why != event.CompactedAsked && (s.row >= maxCompact || !worth) {
 		if why == event.CompactedAuto { // the estimate, or the configured window, may be wrong: the provider decides
 			return false, nil
 		}
 		return false, s.tooLong(p.before)
 	}
-	if len(p.gone) == 0 && len(p.changed) == 0 {
+	if len(p.gone) == 0 && len(p.changed) == 0 { // what was asked for is done when there is something to shorten
 		return false, nil
+	}
+	if why == event.CompactedAsked {
+		s.rec.Metadata.Compact = false
 	}
 	s.compacting = true
 	defer func() {
@@ -147,6 +156,9 @@ func (s *Session) compact(ctx context.Context, why string) (bool, error) {
 		return false, errors.Join(err, s.storeSpent(ctx, &p))
 	}
 	if err := s.storeCompaction(ctx, &p); err != nil {
+		if s.leaf != "" {
+			err = errors.Join(err, s.storeSpent(ctx, &p))
+		}
 		return false, err
 	}
 	if now := s.size(); s.cfg.Window > 0 && now > s.cfg.Window {
@@ -156,7 +168,7 @@ func (s *Session) compact(ctx context.Context, why string) (bool, error) {
 }
 
 // plan selects the messages to keep. It is worth doing if it makes the next request notably shorter.
-func (s *Session) plan(why string) (p plan, worth bool) {
+func (s *Session) plan(ctx context.Context, why string) (p plan, worth bool) {
 	p = plan{why: why, before: s.size(), target: s.limit()}
 	half := p.before / 2
 	switch {
@@ -178,8 +190,16 @@ func (s *Session) plan(why string) (p plan, worth bool) {
 		return min(tokens*perToken, int(float64(tokens)*float64(all)/float64(max(p.before, 1))))
 	}
 	p.room = max(bytes(p.target)-fixed, bytes(p.target/8))
+	if why == event.CompactedAsked {
+		p.room = max(p.room, minRoom)
+	}
 	from := head(s.history)
 	at := border(s.history, from, min(bytes(tail), p.room*2/3), p.room*2/3)
+	if why == event.CompactedAsked && at <= from { // all of it is short
+		if at = len(s.history); s.Due() && !s.Parks(ctx) {
+			at = border(s.history, from, 0, p.room*2/3)
+		}
+	}
 	if at > from { // a summary alone is not summarized again
 		p.gone = s.history[min(1, at):at]
 	}
@@ -223,7 +243,7 @@ func (s *Session) tooLong(tokens int) error {
 func (s *Session) storeCompaction(ctx context.Context, p *plan) error {
 	u, a := s.compactionMessages(p)
 	history := append([]centurion.Message{s.history[0], u, a}, p.kept...)
-	v := Session{cfg: s.cfg, rec: s.rec, specs: s.specs, history: history, fresh: len(history)}
+	v := Session{cfg: s.cfg, rec: s.rec, specs: s.specs, history: history, fresh: len(history), status: s.status}
 	rec := s.spend(p.usage, time.Now().UnixMilli())
 	replaced := 0
 	for i := range p.gone {
@@ -233,8 +253,12 @@ func (s *Session) storeCompaction(ctx context.Context, p *plan) error {
 	}
 	after := v.size()
 	err := s.update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		u.Prev, a.Prev = "", ""
 		if err := putMessage(tx, &u); err != nil {
 			return err
+		}
+		if s.leaf != "" && u.Prev != s.leaf {
+			return s.overtaken()
 		}
 		if err := putMessage(tx, &a); err != nil {
 			return err

@@ -73,7 +73,8 @@ type past struct {
 	rec *centurion.Session
 	n   int
 
-	tool string // that is called, look if empty
+	tool  string          // that is called, look if empty
+	usage centurion.Usage // of each answer
 }
 
 func (p *past) user(origin centurion.Origin, text string) error {
@@ -84,7 +85,7 @@ func (p *past) user(origin centurion.Origin, text string) error {
 // answer stores an answer with calls, each with a result of so many bytes.
 func (p *past) answer(text, finish string, results ...int) error {
 	m := centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: p.rec.ID, Role: centurion.RoleAssistant,
-		Agent: p.rec.Agent, Model: ref, Finish: finish}
+		Agent: p.rec.Agent, Model: ref, Finish: finish, Usage: p.usage}
 	if err := p.tx.PutMessage(&m); err != nil {
 		return err
 	}

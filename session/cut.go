@@ -126,15 +126,11 @@ func head(history []centurion.Message) int {
 	return min(1, len(history))
 }
 
-// minGone is the size in bytes below which the older part of a conversation is not summarized: the summary would not be shorter.
-const minGone = 1000
-
-// Short reports whether nothing can be shortened: there is hardly anything besides the first message, a summary and the newest message.
-// stored are the messages of the current line.
+// Short reports whether nothing can be shortened: there is nothing besides the first message and a summary. stored are the messages of
+// the current line.
 func Short(stored []centurion.Message) bool {
 	history := viewOf(stored).history
-	from := head(history)
-	return weightOf(history[from:max(from, len(history)-1)]) < minGone
+	return weightOf(history[head(history):]) == 0
 }
 
 // border returns the index of the first message to keep if the newest ones may have budget bytes: the start of a turn. The newest turn

@@ -95,11 +95,12 @@ type Session struct {
 	byName  map[string]tools.Tool
 	specs   []provider.ToolSpec
 
-	fresh      int  // index in history of the first message after the last compaction
-	row        int  // compactions since the last answer
-	compacting bool // the current cost is for a summary
-	last       bool // the current request is the last of its turn
-	status     int  // bytes of the newest request's status
+	fresh      int    // index in history of the first message after the last compaction
+	row        int    // compactions since the last answer
+	compacting bool   // the current cost is for a summary
+	last       bool   // the current request is the last of its turn
+	status     int    // bytes of the newest request's status
+	leaf       string // the newest message of a session that nobody works on and that is being shortened
 }
 
 // Outcome is the result of a turn.

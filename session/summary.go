@@ -68,6 +68,9 @@ func (s *Session) summarize(ctx context.Context, p *plan) error {
 	case centurion.KindDisk, centurion.KindState, centurion.KindConflict, centurion.KindBudget:
 		return err
 	}
+	if s.leaf != "" {
+		return unwritten(err)
+	}
 	p.text, p.byHost = recordOf(p.gone, limit), true
 	return nil
 }

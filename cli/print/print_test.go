@@ -191,7 +191,7 @@ func TestMergeTellsTrouble(t *testing.T) {
 func TestCompactSays(t *testing.T) {
 	for want, p := range map[string]mail.Posted{
 		"nothing to shorten":            {Short: true},
-		"when you write to it with":     {Status: centurion.MissionCompleted},
+		"(commander) is shortened":      {Done: true, Status: centurion.MissionCompleted},
 		"once mission msn_1 is resumed": {Status: centurion.MissionPaused},
 		"before its next request":       {Working: true},
 	} {

@@ -104,12 +104,12 @@ func compacts(got mail.Posted, who string) string {
 	switch {
 	case got.Short:
 		return fmt.Sprintf("nothing to shorten: the conversation of %s is short", who)
-	case !got.Working && got.Status.Ended():
-		return fmt.Sprintf("the conversation of %s will be shortened with its next request: when you write to it with centurion send --wait %s \"TEXT\"", who, got.Mission)
+	case got.Done:
+		return fmt.Sprintf("the conversation of %s is shortened", who)
 	case !got.Working:
 		return fmt.Sprintf("the conversation of %s will be shortened with its next request, once mission %s is resumed: centurion resume %s", who, got.Mission, got.Mission)
 	}
-	return fmt.Sprintf("the conversation of %s will be shortened before its next request; if it is idle, that is when you send it a message", who)
+	return fmt.Sprintf("the conversation of %s will be shortened before its next request", who)
 }
 
 // Rewound says what a rewind did, how to undo it and how to continue.

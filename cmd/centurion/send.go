@@ -215,13 +215,13 @@ func (c *message) promptHere(ctx context.Context, m server.Mission) (got mail.Re
 	return got, errors.Join(err, conn.Close(ctx))
 }
 
-const compactHelp = `Shorten a conversation before its next request: the older part of it is replaced by a summary, which the model is asked for.
+const compactHelp = `Shorten a conversation: the older part of it, or all of a short one, is replaced by a summary, which the model is asked for.
 Nothing is deleted; centurion show tells the whole of it.
 
 ADDRESS is 0/ for the Commander, 0/3 for its fourth child, an item of the plan such as T2, or the id of a session, task or
 mission (default: the Commander of the latest mission). The message /compact does the same: centurion send 0/ /compact, or m in
-the live view. In a mission that has stopped it is done when it is resumed, in a complete run of the profile assistant when it is written
-to. Where nothing can be shortened, nothing happens.`
+the live view. A mission's own conversation is shortened at once while it has no turn, also when the mission has stopped or is over. Any
+other is shortened before its next request.`
 
 func compactCommand(c *cli) *cobra.Command {
 	f, p := &readFlags{}, mail.Post{Text: mail.CompactWord}

@@ -220,10 +220,11 @@ func (m *Sessions) On(task string) *Conversation {
 // Notify wakes everything in the mission that waits for a change.
 func (m *Sessions) Notify() { m.st.Notify() }
 
-// Compact requests a compaction of an open session before its next request.
+// Compact requests a compaction of an open session before its next request, or at once in the mission's own if that has no turn.
 func (m *Sessions) Compact(session string) {
 	if c := m.Of(session); c != nil {
 		c.asked.Store(true)
+		m.Notify()
 	}
 }
 

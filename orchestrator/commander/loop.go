@@ -130,6 +130,9 @@ func (l *Loop) idle(ctx context.Context, finished bool) (v Verdict, again bool, 
 	var last loop.Action
 	for {
 		changed := l.Mission.Change()
+		if err := l.Root.Sess.ShortenAsked(ctx); err != nil {
+			return v, false, err
+		}
 		facts, err := l.Facts(ctx, finished)
 		if err != nil {
 			return v, false, err

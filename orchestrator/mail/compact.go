@@ -10,8 +10,7 @@ import (
 	"centurion/store"
 )
 
-// CompactWord is the text of a [Post] that is meant for the host: the agent does not read it, and its history is shortened before its
-// next request instead.
+// CompactWord is the text of a [Post] that is meant for the host: the agent does not read it, and its history is shortened instead.
 const CompactWord = "/compact"
 
 // wantsCompact reports whether a message is [CompactWord]. The error has centurion.KindUsage for text after it, which would be lost.
@@ -43,7 +42,7 @@ func (d *Desk) compactReceiver(ctx context.Context, p Post, to Receiver) (Posted
 		return got, &centurion.Error{Op: "compact session", Kind: centurion.KindConflict, Msg: "task " + to.Task + " has no conversation yet",
 			Hint: "it begins with a short one; see: centurion tasks " + m.ID}
 	}
-	if !reopens(m, got) { // the next message makes the next request
+	if got.Task != "" { // no other session of an ended mission makes a request
 		if err := reachable(m, got); err != nil {
 			return got, err
 		}
@@ -56,10 +55,11 @@ func (d *Desk) compactReceiver(ctx context.Context, p Post, to Receiver) (Posted
 	if got.Short = session.Short(stored); got.Short {
 		return got, nil
 	}
-	return got, d.Compact(ctx, got.Session)
+	got.Done, err = d.Shorten(ctx, got.Session)
+	return got, err
 }
 
-// Compact asks for a session's history to be shortened before its next request: at once if it works, else when it is resumed. A history
+// Compact asks for a session's history to be shortened before its next request: while it works, or when it is resumed. A history
 // without anything to shorten stays as it is. The error has centurion.KindNotFound for an unknown session and centurion.KindConflict for
 // one whose mission is over; a complete run of the profile assistant is not over, because the next message reopens it.
 func (d *Desk) Compact(ctx context.Context, session string) error {

@@ -60,8 +60,9 @@ type Posted struct {
 	State   centurion.TaskStatus    `json:"state,omitempty"` // of the task
 	Reason  string                  `json:"reason,omitempty"`
 	Working bool                    `json:"working"`           // the mission is being worked on: the message is read without a resume
-	Compact bool                    `json:"compact,omitempty"` // it was [CompactWord]: nothing was stored, the history will be shortened
+	Compact bool                    `json:"compact,omitempty"` // it was [CompactWord]: nothing was stored, the history is to be shortened
 	Short   bool                    `json:"short,omitempty"`   // for [CompactWord]: there is nothing to shorten
+	Done    bool                    `json:"done,omitempty"`    // for [CompactWord]: the summary is there
 }
 
 // Desk takes the messages for all missions of a host. Its methods may be called from several goroutines.
@@ -70,6 +71,8 @@ type Desk struct {
 	Hold func(mission string) (working bool, release func())
 	// Forget removes what is reverted of a conversation that a message without an answer continues. Nil where none ever runs.
 	Forget func(ctx context.Context, mission string) error
+	// Shorten shortens a session's history, and reports whether that is done already; see orchestrator.Host.Shorten.
+	Shorten func(ctx context.Context, session string) (done bool, err error)
 
 	store    *store.Store
 	model    func(ref string) (agent.Model, error)

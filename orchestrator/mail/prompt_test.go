@@ -106,19 +106,26 @@ func TestReopenedRunStaysBehind(t *testing.T) {
 	})
 }
 
-// The history of a completed run that a message would reopen may be shortened; that of a cancelled one is of no use to anybody.
-func TestCompactOfACompletedRun(t *testing.T) {
+// The history of a mission's own agent may be shortened also when the mission is over, as soon as there is an answer.
+func TestCompactOfACancelledMission(t *testing.T) {
 	withDesk(t, func(t *testing.T, d *Desk, m centurion.Mission, _ func(context.Context) <-chan prompted) {
-		to := Receiver{Mission: m.ID, Session: m.Session}
-		if got, err := d.compactReceiver(t.Context(), Post{To: m.Session}, to); err != nil || !got.Short {
-			t.Errorf("%+v, %v", got, err)
+		to, asked := Receiver{Mission: m.ID, Session: m.Session}, ""
+		d.Shorten = func(_ context.Context, session string) (bool, error) { asked = session; return true, nil }
+		if got, err := d.compactReceiver(t.Context(), Post{To: m.Session}, to); err != nil || !got.Short || asked != "" {
+			t.Errorf("%+v, %v; asked for %q", got, err, asked)
 		}
 		m.Status = centurion.MissionCancelled
-		if err := d.store.Update(t.Context(), func(tx *store.Tx) error { return tx.PutMission(&m) }); err != nil {
+		said := centurion.Message{ID: "msg_1", SessionID: m.Session, Role: centurion.RoleAssistant, Finish: centurion.FinishStop}
+		part := centurion.Part{ID: "prt_1", SessionID: m.Session, MessageID: said.ID, Type: centurion.PartText, Text: "done"}
+		goal := centurion.Message{ID: "msg_0", SessionID: m.Session, Role: centurion.RoleUser}
+		err := d.store.Update(t.Context(), func(tx *store.Tx) error {
+			return errors.Join(tx.PutMission(&m), tx.PutMessage(&goal), tx.PutMessage(&said), tx.PutPart(&part))
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.compactReceiver(t.Context(), Post{To: m.Session}, to); centurion.KindOf(err) != centurion.KindConflict {
-			t.Errorf("of a cancelled one: %v", err)
+		if got, err := d.compactReceiver(t.Context(), Post{To: m.Session}, to); err != nil || !got.Done || got.Working || asked != m.Session {
+			t.Errorf("of a cancelled one: %+v, %v; asked for %q", got, err, asked)
 		}
 	})
 }

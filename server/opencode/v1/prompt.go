@@ -59,16 +59,7 @@ func (p *Project) promptRoutes() map[string]route {
 			}
 			return true, err
 		},
-		"POST /session/{id}/summarize": func(r *http.Request) (any, error) {
-			s, err := p.session(r)
-			if err == nil && s.Metadata.Mission == "" {
-				err = &centurion.Error{Kind: centurion.KindConflict, Msg: "the session has no message yet"}
-			}
-			if err == nil {
-				err = p.API().Compact(r.Context(), s.ID)
-			}
-			return true, err
-		},
+		"POST /session/{id}/summarize": p.summarize,
 	}
 }
 

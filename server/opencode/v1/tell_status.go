@@ -65,10 +65,7 @@ func (p *Project) tellIdle(mission, session string) { p.tellStatus(mission, sess
 // tellWork tells that a session has a new message, which is answered unless its mission is at rest; shell says that it is about a
 // person's command.
 func (p *Project) tellWork(e centurion.Event, shell bool) {
-	p.view.mu.Lock()
-	works := p.view.works[e.Mission]
-	p.view.mu.Unlock()
-	if works || shell {
+	if shell || p.works(e.Mission) {
 		p.tellStatus(e.Mission, e.Session, busy)
 	}
 }

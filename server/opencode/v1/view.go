@@ -240,6 +240,15 @@ func (p *Project) tellMessage(ctx context.Context, e centurion.Event) error {
 	if err != nil {
 		return err
 	}
+	if e.Type == centurion.EventCompacted { // the message that the summary answers has no fact of its own
+		m, err := p.API().Message(ctx, e.Session, n.Message)
+		if err == nil {
+			err = p.tellParts(ctx, e.Session, m.Info.ParentID)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if err := p.tellParts(ctx, e.Session, n.Message); err != nil {
 		return err
 	}
