@@ -51,7 +51,7 @@ func sendCommand(c *cli) *cobra.Command {
 			if err := m.attach(files); err != nil {
 				return err
 			}
-			if wait {
+			if wait && strings.TrimSpace(m.post.Text) != mail.CompactWord { // which no agent answers
 				return m.prompt(cmd.Context())
 			}
 			return m.send(cmd.Context())
