@@ -54,6 +54,7 @@ type Config struct {
 	// Confinement is recorded with missions; nil records nothing.
 	Confinement *centurion.Confinement
 	Keys        *redact.Keys                          // that file tools must not lose; nil knows none
+	Hooks       centurion.Hooks                       // of plugins; nil has none
 	External    tools.External                        // the tools of MCP servers and plugins; nil has none
 	Web         *web.Client                           // for the tools that fetch and search; nil without a network
 	Rules       func(agent string) []permission.Level // the permission rules for an agent, weakest first
@@ -156,7 +157,7 @@ func (c *Config) models() agent.Models {
 // agentConfig configures the sessions of a mission.
 func (c *Config) agentConfig() agent.Config {
 	return agent.Config{Models: c.models(), Policies: c.Policies, GateWait: c.GateWait, Await: c.Await,
-		Poll: c.PollInterval, Limits: pulse.Limits{Silent: c.StallTimeout, Worked: c.SessionTTL}, Session: session.Config{Publish: c.Publish, Root: c.Workspace.Dir(), Policy: c.Policy, EveryEvent: c.EveryEvent,
+		Poll: c.PollInterval, Limits: pulse.Limits{Silent: c.StallTimeout, Worked: c.SessionTTL}, Session: session.Config{Publish: c.Publish, Root: c.Workspace.Dir(), Policy: c.Policy, EveryEvent: c.EveryEvent, Hooks: c.Hooks,
 			Buffer: c.Buffer}, External: c.External}
 }
 

@@ -161,3 +161,40 @@ func TestExternalToolsAreFixed(t *testing.T) {
 		has(t, strings.Join(r.results(m.ID, "linear_find"), "\n"), "no longer configured")
 	})
 }
+
+// Step 11, point 1: after a compaction a conversation has the tools that there are then, and never before.
+func TestExternalToolsAfterCompaction(t *testing.T) {
+	x := &servers{}
+	x.offer("linear_find")
+	var tools []string
+	ask := reads(40)
+	bubble(t, map[string]script{
+		"commander": steps(do(work("", "read the long file")), say("I wait")),
+		"worker": func(q scripted.Request) scripted.Answer {
+			if q.Turn == 1 {
+				x.offer("linear_make")
+			}
+			if now := strings.Join(q.Tools(), " "); len(tools) == 0 || tools[len(tools)-1] != now {
+				tools = append(tools, now)
+			}
+			return ask(q)
+		},
+		"": func(scripted.Request) scripted.Answer { return say("All was read so far.") },
+	}, func(r *rig) {
+		r.cfg.External, r.cfg.Cast = x, castBeside(t, agents.Definition{Name: agents.Worker, Tools: map[string]bool{"linear_*": true}})
+		r.window(16_000)
+		r.longFile()
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionCompleted, "")
+		if len(r.compacted(m.ID, "worker")) == 0 || len(tools) != 2 {
+			t.Fatalf("%d compactions, tools %q", len(r.compacted(m.ID, "worker")), tools)
+		}
+		has(t, tools[0], "linear_find")
+		has(t, tools[1], "linear_make")
+		lacks(t, tools[1], "linear_find")
+		rec, err := r.store.Session(r.ctx, r.tasks(m.ID)[0].Session)
+		if err != nil || len(rec.Metadata.External) != 1 || rec.Metadata.External[0].Name != "linear_make" {
+			t.Errorf("recorded: %+v %v", rec.Metadata.External, err)
+		}
+	})
+}

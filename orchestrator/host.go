@@ -88,7 +88,7 @@ func New(cfg Config) *Host {
 		Command: func(session string) <-chan struct{} { return h.Shell.Running(session) },
 		Files:   &revert.Files{Project: h.Project, Workspace: cfg.Workspace}}
 	h.Mail.Forget = h.Branches.Forget
-	h.briefs = &brief.Desk{Confined: cfg.Confined, Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Instructions: cfg.Instructions, Web: cfg.Web, External: cfg.External, Workspace: cfg.Workspace, Project: h.Project,
+	h.briefs = &brief.Desk{Confined: cfg.Confined, Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Instructions: cfg.Instructions, Web: cfg.Web, Hooks: cfg.Hooks, External: cfg.External, Workspace: cfg.Workspace, Project: h.Project,
 		Window: func(model centurion.ModelRef) int {
 			got, _ := h.cfg.Model(model.String()) // its error is reported when the model is used
 			return got.Context

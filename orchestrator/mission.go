@@ -77,7 +77,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	writer := brief.New(m.st, m.iso, m.plan, judge)
 	m.approvals = approval.New(m.st, m.iso, m.plan, approval.Config{
 		Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) },
-		Home:  h.cfg.Home, Workspace: h.cfg.Workspace, Timeout: h.cfg.AskTimeout, Confined: h.cfg.Confined,
+		Home:  h.cfg.Home, Workspace: h.cfg.Workspace, Timeout: h.cfg.AskTimeout, Confined: h.cfg.Confined, Hooks: h.cfg.Hooks,
 		Resting: func(task string, answers int, lives func(string) bool) bool {
 			return m.sessions.Resting(task, answers, lives)
 		},
@@ -96,7 +96,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	m.queue = merge.NewQueue(prover, &m.claims.Registry, m.frozen, h.cfg.Returns)
 	m.opener = &opener.Opener{Mission: m.st, Plan: m.plan, Checkouts: m.iso, Sessions: m.sessions, Claims: m.claims, Commands: m.commands,
 		Reserves: reserves, Brief: writer, Briefs: h.briefs, Call: tools.Call{Mission: m.st.ID, Workspace: h.cfg.Workspace, Writers: &h.files,
-			Runner: h.cfg.Runner, Keys: h.cfg.Keys, Web: h.cfg.Web, Await: h.cfg.Await}}
+			Runner: h.cfg.Runner, Keys: h.cfg.Keys, Web: h.cfg.Web, Hooks: h.cfg.Hooks, Await: h.cfg.Await}}
 	m.tasks = task.New(task.Deps{Mission: m.st, Checkouts: m.iso, Plan: m.plan, Frozen: m.frozen, Approvals: m.approvals, Brief: writer, Briefs: h.briefs,
 		Queue: m.queue, Sessions: m.sessions, Commands: m.commands, Reserves: reserves, Slots: m.slots, Claims: m.claims, Auditor: h.auditor,
 		Workspace: h.cfg.Workspace, Version: h.cfg.Version, Returns: h.cfg.Returns, Open: m.opener.Open, Keeper: h.Keeper})

@@ -24,6 +24,7 @@ import (
 //	flaky N         fails the Nth time that it is run
 //	held WHAT       is held by confinement
 //	bomb LIMIT      is killed because it exceeds a limit
+//	printenv        prints the variables of the command
 //	panic           crashes
 //	anything else   succeeds, unless it begins with "false"
 type shell struct {
@@ -106,6 +107,8 @@ func (s *shell) Run(ctx context.Context, c centurion.Command) (centurion.Command
 		return centurion.CommandResult{ExitCode: 1, Held: arg}, nil
 	case "bomb":
 		return centurion.CommandResult{ExitCode: -1, Exceeded: arg}, nil
+	case "printenv":
+		return centurion.CommandResult{Output: strings.Join(c.Env, " ")}, nil
 	case "panic":
 		panic("the shell has crashed")
 	case "false":

@@ -67,9 +67,10 @@ type Request struct {
 	System      string
 	Messages    []Message
 	Tools       []ToolSpec
-	Temperature *float64 // nil: the model's default
-	MaxOutput   int      // tokens; 0: the model's limit, or the endpoint's default
-	Alive       func()   // called at any sign of life of the provider, including keep-alives; must not block; may be nil
+	Temperature *float64          // nil: the model's default
+	MaxOutput   int               // tokens; 0: the model's limit, or the endpoint's default
+	Header      map[string]string // sent with it, after the endpoint's own
+	Alive       func()            // called at any sign of life of the provider, including keep-alives; must not block; may be nil
 }
 
 // DeltaType is the type of a [Delta].

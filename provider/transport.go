@@ -38,6 +38,9 @@ func (x *exchange) send(req *http.Request) (*http.Response, error) {
 		}
 	}
 	x.c.setHeaders(req.Header)
+	for k, v := range x.req.Header {
+		req.Header.Set(k, v)
+	}
 	x.watch.listen()
 	resp, err := x.c.end.HTTP.Do(req)
 	x.watch.rest()

@@ -44,8 +44,9 @@ func (a *answer) endsTurn() bool { return len(a.calls) == 0 && a.finish != centu
 // ask makes one request and stores its answer. On return without an error, every tool call of the answer is recorded as running, before
 // any of them starts. steps counts the requests of this turn.
 func (s *Session) ask(ctx context.Context, steps int) (*answer, error) {
-	a := &answer{req: s.request(), steps: steps, text: -1, thought: -1, stored: make(chan struct{}), grown: make(chan struct{}, 1)}
+	a := &answer{req: s.request(ctx), steps: steps, text: -1, thought: -1, stored: make(chan struct{}), grown: make(chan struct{}, 1)}
 	a.msg = s.newAnswer()
+	s.hookRequest(ctx, &a.req)
 	over, err := s.reserve(ctx, &a.req, s.need(a.req))
 	if err != nil {
 		return nil, err
@@ -240,6 +241,7 @@ func (s *Session) accept(ctx context.Context, a *answer) error {
 	a.msg.Finish = a.finish
 	a.msg.Time.Completed = now
 	a.close(now)
+	s.hookTexts(ctx, &a.msg)
 	whole := a.finish == centurion.FinishToolCalls
 	for n, i := range a.calls {
 		a.args[n] = s.byOwnName(&a.msg.Parts[i], a.args[n])

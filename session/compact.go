@@ -245,6 +245,13 @@ func (s *Session) storeCompaction(ctx context.Context, p *plan) error {
 	history := append([]centurion.Message{s.history[0], u, a}, p.kept...)
 	v := Session{cfg: s.cfg, rec: s.rec, specs: s.specs, history: history, fresh: len(history), status: s.status}
 	rec := s.spend(p.usage, time.Now().UnixMilli())
+	held := s.cfg.Tools
+	if s.cfg.Renewed != nil { // the cached prefix is paid anew anyway
+		if now, external := s.cfg.Renewed(); now != nil {
+			held, rec.Metadata.External = now, external
+			v.hold(held)
+		}
+	}
 	replaced := 0
 	for i := range p.gone {
 		if pointer(&p.gone[i]) == nil && !p.gone[i].Summary {
@@ -279,6 +286,7 @@ func (s *Session) storeCompaction(ctx context.Context, p *plan) error {
 		return err
 	}
 	s.rec, s.history, s.fresh = rec, history, len(history)
+	s.hold(held)
 	s.row++
 	failpoint.Hit(failpoint.CompactionStored)
 	return nil

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"encoding/json"
 	"iter"
 	"maps"
@@ -103,8 +104,8 @@ const lastStep = "This is the last request of your turn: no tool call is run any
 
 // request builds the next request: the history, and at its very end the changing status, so that everything before it is the same in
 // each request and can be cached by the provider.
-func (s *Session) request() provider.Request {
-	msgs := shown(History(fitting(s.history, s.cfg.Ref)), s.cfg.Media)
+func (s *Session) request(ctx context.Context) provider.Request {
+	msgs := shown(s.hookHistory(ctx, fitting(s.history, s.cfg.Ref)), s.cfg.Media)
 	status := s.cfg.Host.Status()
 	if s.last {
 		status = strings.TrimSpace(status + "\n" + lastStep)

@@ -42,14 +42,17 @@ type Host interface {
 
 // Config configures a session. Its fields must not change while it runs.
 type Config struct {
-	Store    *store.Store
-	Model    Model
-	Ref      centurion.ModelRef
-	Price    *centurion.Price
-	MaxOut   int // tokens of one answer; 0 means the model's own limit
-	Tools    []tools.Tool
+	Store  *store.Store
+	Model  Model
+	Ref    centurion.ModelRef
+	Price  *centurion.Price
+	MaxOut int // tokens of one answer; 0 means the model's own limit
+	Tools  []tools.Tool
+	// Renewed returns, at a compaction, the tools from then on, and those of them that are from outside; nil leaves the tools as they are.
+	Renewed  func() ([]tools.Tool, []centurion.ExternalTool)
 	Call     tools.Call // the context of its tool calls; ID, Message and Progress are set for each
 	Host     Host
+	Hooks    centurion.Hooks          // of plugins; nil has none
 	Fence    func(tx *store.Tx) error // refuses in tx writes of a superseded attempt; nil allows all
 	Publish  func(centurion.Event)    // publishes token deltas; nil drops them
 	Root     string                   // the project directory for stored messages
@@ -101,6 +104,7 @@ type Session struct {
 	last       bool   // the current request is the last of its turn
 	status     int    // bytes of the newest request's status
 	leaf       string // the newest message of a session that nobody works on and that is being shortened
+	unusable   bool   // it was told that plugins have made a history of it that no provider takes
 }
 
 // Outcome is the result of a turn.
@@ -180,15 +184,12 @@ func SayParts(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, id 
 
 // Open loads a session and repairs state left unfinished by a restart, so that the next request is valid.
 func Open(ctx context.Context, cfg Config, id string) (*Session, error) {
-	s := &Session{cfg: cfg, byName: map[string]tools.Tool{}}
+	s := &Session{cfg: cfg}
 	var err error
 	if s.rec, err = cfg.Store.Session(ctx, id); err != nil {
 		return nil, err
 	}
-	for _, t := range cfg.Tools {
-		s.byName[t.Name()] = t
-		s.specs = append(s.specs, tools.Spec(t))
-	}
+	s.hold(cfg.Tools)
 	if s.history, err = cfg.Store.Messages(ctx, id); err != nil {
 		return nil, err
 	}
@@ -205,6 +206,15 @@ func Open(ctx context.Context, cfg Config, id string) (*Session, error) {
 	v := viewOf(s.history)
 	s.history, s.fresh, s.row = v.history, v.fresh, v.row
 	return s, nil
+}
+
+// hold gives the session its tools.
+func (s *Session) hold(held []tools.Tool) {
+	s.byName, s.specs = map[string]tools.Tool{}, nil
+	for _, t := range held {
+		s.byName[t.Name()] = t
+		s.specs = append(s.specs, tools.Spec(t))
+	}
 }
 
 // Record returns the session as last stored.

@@ -87,7 +87,8 @@ func (s *Session) askSummary(ctx context.Context, p *plan, limit int) error {
 	}
 	room := (target-out)*perToken - len(summarySystem) - 500
 	prompt := fmt.Sprintf("The record:\n\n%s\n\nWrite the summary now, in at most %d words.", transcript(s.history[0], p.gone, max(room, 2000)), max(limit/8, 50))
-	req := provider.Request{Session: s.rec.ID + "-summary", Parent: s.rec.ID, System: summarySystem, MaxOutput: out,
+	system, prompt := s.hookSummary(ctx, summarySystem, prompt)
+	req := provider.Request{Session: s.rec.ID + "-summary", Parent: s.rec.ID, System: system, MaxOutput: out,
 		Messages: []provider.Message{{Role: provider.User, Text: prompt}}}
 	var text strings.Builder
 	var tokens centurion.Tokens

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -81,10 +82,32 @@ func runBash(ctx context.Context, c *Call, in scriptInput) (Result, error) {
 	if in.Timeout > 0 {
 		timeout = time.Duration(in.Timeout) * time.Millisecond
 	}
-	res, err := c.Runner.Run(ctx, centurion.Command{Script: in.Command, Dir: dir.Abs(), Workspace: c.Workspace.Place().Workspace, Network: c.Network, Connect: c.Connect, Timeout: timeout, Output: c.Output, Keep: bashKeep})
+	res, err := c.Runner.Run(ctx, centurion.Command{Script: in.Command, Dir: dir.Abs(), Env: shellEnv(ctx, c, dir.Abs()), Workspace: c.Workspace.Place().Workspace, Network: c.Network, Connect: c.Connect, Timeout: timeout, Output: c.Output, Keep: bashKeep})
 	r := Result{Output: CommandText(res, timeout), Title: title, Metadata: map[string]any{"exit": res.ExitCode,
 		"description": in.Description, "output": text.Printed(res.Output), "timed_out": res.TimedOut, "duration_ms": res.Duration.Milliseconds()}}
 	return r, err
+}
+
+// shellEnv returns the variables that plugins add to a command.
+func shellEnv(ctx context.Context, c *Call, dir string) (env []string) {
+	in := struct {
+		centurion.Hooked
+		Dir  string `json:"cwd"`
+		Call string `json:"callID"`
+	}{centurion.Hooked{Session: c.Session, Agent: c.Agent, Mission: c.Mission, Task: c.Task}, dir, c.ID}
+	type vars struct {
+		Env map[string]string `json:"env"`
+	}
+	out, err := centurion.RunHook(ctx, c.Hooks, centurion.HookShellEnv, in, vars{map[string]string{}})
+	if err != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(out.Env)) {
+		if value := out.Env[name]; name != "" && !strings.ContainsAny(name, "=\x00") && !strings.Contains(value, "\x00") {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
 }
 
 // OutsidePrefix marks a path outside the project among the patterns of a bash access: the rules of external_directory apply to it, not

@@ -86,11 +86,12 @@ type Call struct {
 	Output    io.Writer         // gets what a command prints while it runs; may be nil
 	Begun     func()            // reports that the part that must run in the order of the calls is done; may be nil
 
-	Notebook   Notebook   // nil for roles that do not write shared notes
-	Background Background // nil for roles that start no background commands
-	Skills     Skills     // nil where there are none
-	Asker      Asker      // nil where no person can be asked
-	SubAgents  SubAgents  // nil for roles that start no sub-agents
+	Notebook   Notebook        // nil for roles that do not write shared notes
+	Background Background      // nil for roles that start no background commands
+	Skills     Skills          // nil where there are none
+	Hooks      centurion.Hooks // of plugins; nil has none
+	Asker      Asker           // nil where no person can be asked
+	SubAgents  SubAgents       // nil for roles that start no sub-agents
 
 	Media centurion.Media // the file types that the model accepts
 

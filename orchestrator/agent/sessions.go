@@ -51,6 +51,8 @@ type Around interface {
 	Status() string                                        // current status, at the end of each request
 	Seen()                                                 // the model has answered a request with that status
 	News(ctx context.Context) ([]centurion.Message, error) // messages before a request, already in its history
+	// Renewed returns the tools after a compaction, and those of them that are from outside.
+	Renewed() ([]tools.Tool, []centurion.ExternalTool)
 }
 
 // manyWriters is the number of writing calls that may run at the same time: practically unlimited.
@@ -120,7 +122,7 @@ func (m *Sessions) New(ctx context.Context, rec centurion.Session, agent agents.
 // Open loads the session of a conversation with its tools. It fails if another conversation owns the session: see drive.
 func (m *Sessions) Open(ctx context.Context, c *Conversation, rec centurion.Session, held []tools.Tool, call tools.Call, around Around) error {
 	call.Media = c.cfg.Media
-	c.cfg.Tools, c.cfg.Call, c.around = held, call, around
+	c.cfg.Tools, c.cfg.Call, c.cfg.Renewed, c.around = held, call, around.Renewed, around
 	if err := m.drive(c); err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ type Config struct {
 	Home      string                                // the person's home directory, for rules with ~
 	Workspace *workspace.Workspace                  // the project's directory
 	Confined  bool                                  // commands are confined fully, so that those in the project need no approval
+	Hooks     centurion.Hooks                       // of plugins; nil has none
 	Timeout   time.Duration                         // how long an ask waits for a person; 0: forever
 	// Price returns the price of a model, nil if unknown.
 	Price func(model string) *centurion.Price

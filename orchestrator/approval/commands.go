@@ -69,6 +69,12 @@ func (m *Approvals) MayRun(ctx context.Context, rec centurion.Mission, command, 
 	case d.Action == permission.Deny:
 		return mayNot(what, command, d.Reason, fix)
 	}
+	switch by := m.hooked(ctx, tools.Call{Session: rec.Session, Task: task, Agent: agent}, r.access); {
+	case by == permission.Deny:
+		return mayNot(what, command, "a plugin refused it", fix)
+	case by == permission.Allow && !shipped: // trust is a person's
+		return nil
+	}
 	ask := store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: m.st.ID, Session: rec.Session, Task: task,
 		Permission: "bash", Patterns: r.access.Patterns, Always: r.access.Always, Title: command, Text: what + map[bool]string{true: " of the plan"}[what == acceptance] + ": " + d.Reason,
 		Created: centurion.Now()}

@@ -24,6 +24,7 @@ type Desk struct {
 	Rules        func(agent string) []permission.Level
 	Instructions *instructions.Finder // nil finds nothing
 	Web          *web.Client          // nil where there is no network
+	Hooks        centurion.Hooks      // of plugins; nil has none
 	External     tools.External       // nil has none
 	Workspace    *workspace.Workspace
 	Project      *isolation.Project
@@ -48,8 +49,22 @@ type Opening struct {
 const instructionShare = 2
 
 // Open builds an agent's system prompt: its own prompt and surroundings, then the instructions of the project and the person that want
-// selects, as far as a window of that many tokens has room. Unreadable files are left out; the error is ctx's.
+// selects, as far as a window of that many tokens has room, and what plugins make of that. Unreadable files are left out; the error is ctx's.
 func (d *Desk) Open(ctx context.Context, a agents.Agent, window int, want instructions.Want, isolation string) (Opening, error) {
+	b, err := d.open(ctx, a, window, want, isolation)
+	if err != nil {
+		return b, err
+	}
+	type prompt struct {
+		System []string `json:"system"`
+	}
+	if out, err := centurion.RunHook(ctx, d.Hooks, centurion.HookSystem, centurion.Hooked{Agent: a.Name}, prompt{[]string{b.System}}); err == nil && len(out.System) > 0 {
+		b.System = strings.Join(out.System, "\n")
+	}
+	return b, nil
+}
+
+func (d *Desk) open(ctx context.Context, a agents.Agent, window int, want instructions.Want, isolation string) (Opening, error) {
 	if want.Max == 0 && window > 0 {
 		want.Max = max(window/instructionShare, 1)
 	}
@@ -59,7 +74,7 @@ func (d *Desk) Open(ctx context.Context, a agents.Agent, window int, want instru
 		return Opening{}, err
 	}
 	found.ReadOnly = !slices.ContainsFunc([]string{"write", "edit", "bash"}, a.Holds)
-	b := Opening{System: d.systemPrompt(a, isolation) + found.Prompt(), External: d.external(a)}
+	b := Opening{System: d.systemPrompt(a, isolation) + found.Prompt(), External: d.Externals(a)}
 	for _, f := range found.Files {
 		b.Given = append(b.Given, centurion.Given{Path: f.Name, Version: f.Version, Bytes: len(f.Text), Whole: f.Whole()})
 	}
@@ -77,8 +92,11 @@ func (d *Desk) Open(ctx context.Context, a agents.Agent, window int, want instru
 	return b, nil
 }
 
-// external returns the tools from outside that an agent holds now, without those that its rules always deny.
-func (d *Desk) external(a agents.Agent) []centurion.ExternalTool {
+// Externals returns the tools from outside that an agent holds now, without those that its rules always deny.
+func (d *Desk) Externals(a agents.Agent) []centurion.ExternalTool {
+	if len(a.External) == 0 {
+		return nil
+	}
 	levels := d.Rules(a.Name)
 	return tools.HeldExternal(d.External, func(name string) bool {
 		return a.HoldsExternal(name) && permission.Decide(levels, name, []string{"*"}).Action != permission.Deny

@@ -54,7 +54,27 @@ func (o *Opener) Open(ctx context.Context, id string, t *state.Run) (*agent.Conv
 	if err != nil {
 		return nil, err
 	}
-	held, err := tools.Named(o.Briefs.Held(own, rec)...)
+	c, err := o.Sessions.New(ctx, rec, own, t)
+	if err != nil {
+		return nil, err
+	}
+	held, err := o.held(c, rec)
+	if err != nil {
+		return nil, err
+	}
+	book := &notes.Notebook{Workspace: o.Call.Workspace, Plan: o.Plan, Agent: own.Name, Rewrites: rewrites(c), Writes: own.Holds("update_context"), Current: c.Current}
+	if t != nil {
+		book.Item = t.Item
+	}
+	if err := o.Sessions.Open(ctx, c, rec, held, o.callOf(c, rec, book), &around{o, c, book}); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// held returns the tools of a conversation.
+func (o *Opener) held(c *agent.Conversation, rec centurion.Session) ([]tools.Tool, error) {
+	held, err := tools.Named(o.Briefs.Held(c.Agent, rec)...)
 	if err != nil {
 		return nil, err
 	}
@@ -65,18 +85,7 @@ func (o *Opener) Open(ctx context.Context, id string, t *state.Run) (*agent.Conv
 		}
 		held = append(held, e)
 	}
-	c, err := o.Sessions.New(ctx, rec, own, t)
-	if err != nil {
-		return nil, err
-	}
-	book := &notes.Notebook{Workspace: o.Call.Workspace, Plan: o.Plan, Agent: own.Name, Rewrites: rewrites(c), Writes: own.Holds("update_context"), Current: c.Current}
-	if t != nil {
-		book.Item = t.Item
-	}
-	if err := o.Sessions.Open(ctx, c, rec, o.WrapTools(c, held, rec), o.callOf(c, rec, book), &around{o, c, book}); err != nil {
-		return nil, err
-	}
-	return c, nil
+	return o.WrapTools(c, held, rec), nil
 }
 
 // rewrites reports whether the conversation may replace the shared texts: the owner of the mission, and a reviewer. All others add
@@ -106,6 +115,9 @@ func (o *Opener) WrapTools(c *agent.Conversation, held []tools.Tool, rec centuri
 			f.narrowed = tools.DelegationTo(rec.Metadata.Offered)
 		}
 		held[i] = f
+		if o.Call.Hooks != nil {
+			held[i] = hooked{f, o.Call.Hooks}
+		}
 	}
 	return held
 }
@@ -185,6 +197,17 @@ var _ agent.Around = (*around)(nil)
 // News says which files others have changed too.
 func (s *around) News(ctx context.Context) ([]centurion.Message, error) {
 	return s.Claims.News(ctx, s.c)
+}
+
+// Renewed gives the conversation the tools from outside that there are now.
+func (s *around) Renewed() ([]tools.Tool, []centurion.ExternalTool) {
+	rec := s.c.Sess.Record()
+	rec.Metadata.External = s.Briefs.Externals(s.c.Agent)
+	held, err := s.held(s.c, rec)
+	if err != nil { // they were usable a moment ago
+		return nil, nil
+	}
+	return held, rec.Metadata.External
 }
 
 // Seen marks the one-time parts of Status as read.

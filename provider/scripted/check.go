@@ -30,8 +30,12 @@ func check(r Request, rewinds bool) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	tools := in.fields["tools"]
+	if summary := summaryIn(in.msgs); s.known && summary != s.summary {
+		s.summary, s.tools = summary, append([]byte(nil), tools...)
+		s.names, s.fault = readTools(tools)
+	}
 	if !s.known {
-		s.known, s.system, s.tools = true, in.msgs[0].Text, append([]byte(nil), tools...)
+		s.known, s.system, s.tools, s.summary = true, in.msgs[0].Text, append([]byte(nil), tools...), summaryIn(in.msgs)
 		if s.names, s.fault = readTools(tools); s.fault != "" {
 			return s.fault
 		}
@@ -45,6 +49,14 @@ func check(r Request, rewinds bool) string {
 		return "the tools are not those of the session's first request: they differ at " + difference(string(s.tools), string(tools))
 	}
 	return s.goOn(r, in.msgs, rewinds)
+}
+
+// summaryIn returns the first message of the user if it holds a summary: with a new one, a program may also offer other tools.
+func summaryIn(msgs []Message) string {
+	if len(msgs) > 1 && strings.Contains(msgs[1].Text, summaryOpen) {
+		return msgs[1].Text
+	}
+	return ""
 }
 
 // checkOrder checks the order of the messages.

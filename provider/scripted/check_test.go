@@ -104,6 +104,9 @@ func TestSystemAndToolsStayTheSame(t *testing.T) {
 	tool := func(name string) string {
 		return strings.Replace(body(false, "system:abc", "user:u"), "{", `{"tools":[{"type":"function","function":{"name":"`+name+`"}}],`, 1)
 	}
+	shortened := func(body, summary string) string {
+		return strings.Replace(body, `"u"`, `"u\n\n<summary>\n`+summary+`\n</summary>"`, 1)
+	}
 	m := open(t, Func(func(Request) Answer { return Answer{Say: "ok"} }))
 	for i, tt := range []struct{ session, body, want string }{
 		{"a", tool("read"), ""},
@@ -113,6 +116,10 @@ func TestSystemAndToolsStayTheSame(t *testing.T) {
 		{"a", body(false, "system:abc", "user:u"), "tools are not those"},
 		{"b", tool("write"), ""},
 		{"a", tool("read"), ""},
+		{"a", shortened(tool("write"), "one"), ""},
+		{"a", shortened(tool("read"), "one"), "tools are not those"},
+		{"a", shortened(tool("read"), "two"), ""},
+		{"a", strings.Replace(shortened(tool("read"), "three"), "abc", "abd", 1), "system prompt is not that"},
 	} {
 		before := len(m.Violations())
 		_, _, got, _ := post(t, m, tt.session, tt.body)

@@ -42,12 +42,13 @@ type session struct {
 	msgs   []Message
 	ends   []int // offsets in parsed where the messages end
 
-	known  bool // system and tools are those of the first request
-	system string
-	tools  []byte
-	names  []string
-	fault  string // of tools
-	lines  []line // its histories, the newest last; more than one only with Config.Rewinds
+	known   bool // system and tools are those of the first request
+	system  string
+	tools   []byte
+	names   []string
+	fault   string // of tools
+	summary string // of the newest compaction
+	lines   []line // its histories, the newest last; more than one only with Config.Rewinds
 }
 
 // input is the body of a request.

@@ -1,0 +1,48 @@
+package centurion
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+)
+
+// oneHook has one hook, which answers with a text.
+type oneHook struct {
+	answer string
+	err    error
+}
+
+func (h oneHook) Has(hook string) bool { return hook == "x" }
+
+func (h oneHook) Run(context.Context, string, any, json.RawMessage) (json.RawMessage, error) {
+	return json.RawMessage(h.answer), h.err
+}
+
+// What plugins make of an output never reaches into the value that was passed, and counts only if it is of its type.
+func TestRunHook(t *testing.T) {
+	type out struct{ Words map[string]string }
+	given := out{map[string]string{"a": "1", "b": "2"}}
+	refusal := errors.New("no")
+	for name, test := range map[string]struct {
+		hooks Hooks
+		hook  string
+		want  string
+		err   error
+	}{
+		"no hooks":        {nil, "x", `{"Words":{"a":"1","b":"2"}}`, nil},
+		"another hook":    {oneHook{answer: `{}`}, "y", `{"Words":{"a":"1","b":"2"}}`, nil},
+		"changed":         {oneHook{answer: `{"Words":{"a":"3"}}`}, "x", `{"Words":{"a":"3"}}`, nil},
+		"refused":         {oneHook{answer: `{}`, err: refusal}, "x", `{"Words":{"a":"1","b":"2"}}`, refusal},
+		"another type":    {oneHook{answer: `{"Words":1}`}, "x", `{"Words":{"a":"1","b":"2"}}`, nil},
+		"what is no JSON": {oneHook{answer: `{`}, "x", `{"Words":{"a":"1","b":"2"}}`, nil},
+	} {
+		got, err := RunHook(t.Context(), test.hooks, test.hook, nil, given)
+		if b, _ := json.Marshal(got); string(b) != test.want || err != test.err {
+			t.Errorf("%s: %s, %v", name, b, err)
+		}
+		if given.Words["a"] != "1" || len(given.Words) != 2 {
+			t.Errorf("%s: what was passed is changed: %v", name, given)
+		}
+	}
+}
