@@ -31,6 +31,7 @@ check: lint
 compat: build
 	CENTURION=bin/centurion compat/run.sh centurion
 	CENTURION=bin/centurion compat/tui.sh centurion
+	compat/mcp/run.sh
 
 fuzz:
 	scripts/fuzz.sh

@@ -28,6 +28,7 @@
 //     A provider that rests on them is refused ([Untrusted]).
 //   - {env:NAME}, which is left as it stands, except a known provider's own variable at its usual address. {file:path} must always stay
 //     inside the project, and is part of the content.
+//   - MCP servers: they run commands, and what agents do goes there.
 //   - Instructions outside the project.
 //   - verify, worktree.setup and shell in commands are returned, marked as foreign ([Config.Origin], [Command]); their users refuse them.
 package config
@@ -44,6 +45,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/mcp"
 	"centurion/provider/catalog"
 	"centurion/trust"
 )
@@ -64,6 +66,7 @@ type Config struct {
 	Providers    map[string]Provider
 	Agents       map[string]Agent   // by lower-case name
 	Commands     map[string]Command // by name, without the slash
+	Servers      []mcp.Server       // in the files' order
 	Permission   []PermissionLevel  // in the order they were read
 	// AgentPermission is the permissions of single agents in the project's files, by lower-case name, in the order they were read. Those
 	// of the person's own files are in Agents.

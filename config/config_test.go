@@ -427,7 +427,7 @@ func TestSubstitution(t *testing.T) {
 	w.global("opencode/opencode.json", `{"agent":{"a":{"prompt":"{env:WHO}-{env:NOT_SET}-{file:./p.txt}-{env:TRICK}-{x}", "description":"{file:~/h.txt}"}}}`)
 	w.global("opencode/p.txt", "\n a \"quoted\" prompt {env:WHO}\n")
 	w.write(filepath.Join(w.home, "h.txt"), "from home")
-	w.project("opencode.json", `{"mcp":{"x":{"environment":{"K":"{env:WHO}"}}},"agent":{"b":{"prompt":"{file:prompts/ü b.txt}"}}}`)
+	w.project("opencode.json", `{"mcp":{"x":{"type":"local","command":["x"],"environment":{"K":"{env:WHO}"}}},"agent":{"b":{"prompt":"{file:prompts/ü b.txt}"}}}`)
 	w.project("prompts/ü b.txt", "inside\n")
 	w.trust()
 	c := w.load()
@@ -436,6 +436,9 @@ func TestSubstitution(t *testing.T) {
 	}
 	if got := c.Agents["a"].Description + c.Agents["b"].Prompt; got != "from homeinside" {
 		t.Errorf("got %q", got)
+	}
+	if got := c.Servers[0].Environment["K"]; got != `me"}` {
+		t.Errorf("the server's variable is %q", got)
 	}
 }
 
@@ -465,7 +468,7 @@ func TestNotices(t *testing.T) {
 		got = append(got, fmt.Sprint(i.Key, " ", i.Loud))
 	}
 	if diff := cmp.Diff([]string{"theme false", "username false", "plugin true", "max_workers true", "permision true", "theme false", "agent.a.variant true", "agent.a.permission.bsah true", "agent.a.permission.doom_loop true",
-		"agent.a.permission.mytool false", "provider.p.models.m.1.cost.context_over_200k true"}, got); diff != "" {
+		"provider.p.models.m.1.cost.context_over_200k true"}, got); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"ok/*.md"}, c.Instructions); diff != "" {

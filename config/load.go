@@ -259,7 +259,7 @@ func (l *loader) addOpen(n *node) error {
 				return err
 			}
 			kept.members = append(kept.members, member{m.key, m.line, named})
-		case "model", "default_agent", "provider", "command", "disabled_providers", "enabled_providers":
+		case "model", "default_agent", "provider", "command", "mcp", "disabled_providers", "enabled_providers":
 			kept.members = append(kept.members, m)
 		default:
 			l.unread(m.key, m)
@@ -409,6 +409,7 @@ func (l *loader) decodeOpen() error {
 		{"provider", l.setProviders},
 		{"agent", l.setAgents},
 		{"command", l.setCommands},
+		{"mcp", l.setServers},
 		list("disabled_providers", false, func(*Config) *[]string { return new([]string) }), // evaluated separately: see disabled
 		list("enabled_providers", false, func(*Config) *[]string { return new([]string) }),
 	}

@@ -54,7 +54,6 @@ func openCodeKeys() []openKey {
 		{"provider.*.options.chunkTimeout", quiet, "see `idle_timeout`"},
 		{"provider.*.options.*", loud, "belongs to a package of OpenCode's"},
 		{"provider.*.id", quiet, "the key is the id"},
-		{"mcp", loud, "this version has no MCP servers"},
 		{"plugin", loud, "this version has no plugins"},
 		{"formatter", loud, "nothing formats what agents write"},
 		{"lsp", loud, "agents have no language servers"},
@@ -69,7 +68,7 @@ func openCodeKeys() []openKey {
 		{"experimental.primary_tools", loud, "see `agent.<name>.tools`"},
 		{"experimental.continue_loop_on_deny", loud, "a refused call never ends a turn"},
 		{"experimental.batch_tool", quiet, "calls of one answer overlap anyway"},
-		{"experimental.mcp_timeout", quiet, "this version has no MCP servers"},
+		{"experimental.mcp_timeout", quiet, "see `mcp.<name>.timeout`"},
 		{"experimental.disable_paste_summary", quiet, "OpenCode's display"},
 		{"experimental.openTelemetry", quiet, "nothing is sent anywhere"},
 		{"small_model", quiet, "no request is made for titles; a summary uses the conversation's own model"},
@@ -85,7 +84,22 @@ func openCodeKeys() []openKey {
 		{"layout", quiet, "OpenCode's display"},
 		{"enterprise", quiet, "nothing is shared"},
 	}
-	return slices.Concat(keys, agentKeys(), modelKeys(), permissionKeys())
+	return slices.Concat(keys, serverKeys(), agentKeys(), modelKeys(), permissionKeys())
+}
+
+// serverKeys are the keys of MCP servers.
+func serverKeys() []openKey {
+	return []openKey{
+		{"mcp.*.type", honoured, "local or remote"},
+		{"mcp.*.command", honoured, "of a local server"},
+		{"mcp.*.cwd", honoured, "where it runs; else in the project"},
+		{"mcp.*.environment", honoured, "its variables"},
+		{"mcp.*.url", honoured, "of a remote server, by streamable HTTP"},
+		{"mcp.*.headers", honoured, "sent with each request"},
+		{"mcp.*.enabled", honoured, "false switches it off"},
+		{"mcp.*.timeout", honoured, "milliseconds to connect; and of a call, if that is longer than ten minutes"},
+		{"mcp.*.oauth", loud, "there are no logins: put a token into `headers`"},
+	}
 }
 
 // agentKeys are the keys of commands and agents.
@@ -156,7 +170,7 @@ func modelKeys() []openKey {
 func permissionKeys() []openKey {
 	keys := []openKey{
 		{"", honoured, "allow, ask or deny everything, or an object"},
-		{".*", quiet, "no tool here goes by that name"},
+		{".*", honoured, "a tool of an MCP server, by its name"},
 		{".read", honoured, "`read`, by path"},
 		{".edit", honoured, "`edit` and `write`, by path"},
 		{".glob", honoured, "`glob`, by pattern"},
@@ -311,11 +325,12 @@ func (l *loader) ruled(path string, n *node) *node {
 		if had := out.get(m.key); had == nil || had.text != "deny" {
 			out.set(m)
 		}
-		if k, _ := lookup(l.table, path+"."+m.key); k.use == honoured || strings.ContainsAny(m.key, "*?") {
+		if strings.ContainsAny(m.key, "*?") {
 			continue
-		} else if near := l.nearPermission(m.key); near != "" {
+		}
+		if near := l.nearPermission(m.key); near != "" {
 			l.ignore(n.src, path+"."+m.key, fmt.Sprintf("did you mean %q?", near), true)
-		} else {
+		} else if k, _ := lookup(l.table, path+"."+m.key); k.use != honoured {
 			l.ignore(n.src, path+"."+m.key, k.note, k.use == loud)
 		}
 	}

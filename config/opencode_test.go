@@ -88,6 +88,9 @@ func TestOpenCodeKeys(t *testing.T) {
 			value = "[[7]]"
 		}
 		w := newWorld(t)
+		if strings.HasPrefix(path, "mcp.") && k.use != honoured { // a server without a type is a fault of its own
+			w.global("opencode/config.json", `{"mcp":{"x":{"enabled":false}}}`)
+		}
 		w.global("opencode/opencode.json", document(path, value))
 		c, err := Load(w.opts)
 		if err == nil && k.use == honoured {

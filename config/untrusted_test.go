@@ -30,7 +30,7 @@ func TestProjectKeyVariable(t *testing.T) {
 		"the person's key is nearer": {global: `{"provider":{"openai":{"options":{"apiKey":"mine"}}}}`, project: `{"provider":{"openai":{` + key("OPENAI_API_KEY") + `}}}`, model: "openai/gpt-5", want: "mine"},
 		"the person's gateway":       {global: `{"provider":{"openai":{"options":{"baseURL":"https://gw.example/v1"}}}}`, project: `{"provider":{"openai":{` + key("OPENAI_API_KEY") + `}}}`, model: "openai/gpt-5", want: "canary-OPENAI_API_KEY"},
 		"another provider is used":   {project: `{"provider":{"openai":{` + key("AWS_SECRET") + `}}}`, model: "groq/x", want: "canary-GROQ_API_KEY"},
-		"in a part nobody reads":     {project: `{"mcp":{"x":{"environment":{"T":"{env:AWS_SECRET}"}}}}`, model: "groq/x", want: "canary-GROQ_API_KEY"},
+		"in an MCP server":           {project: `{"mcp":{"x":{"type":"local","command":["x"],"environment":{"T":"{env:AWS_SECRET}"}}}}`, model: "groq/x", want: "canary-GROQ_API_KEY"},
 
 		"not its own variable":    {project: `{"provider":{"openai":{` + key("AWS_SECRET") + `}}}`, model: "openai/gpt-5", words: []string{"opencode.json:1", "AWS_SECRET", "openai", "https://api.openai.com/v1"}},
 		"another provider's":      {project: `{"provider":{"groq":{` + key("ANTHROPIC_API_KEY") + `}}}`, model: "groq/x", words: []string{"ANTHROPIC_API_KEY"}},

@@ -21,6 +21,7 @@ import (
 	"centurion/redact"
 	"centurion/sandbox"
 	"centurion/sandbox/confine"
+	"centurion/server"
 	"centurion/session"
 	"centurion/trust"
 	"centurion/workspace"
@@ -86,6 +87,8 @@ func (h *Host) configuration(ctx context.Context, cfg *config.Config, hub *event
 		book, err := trust.Open(h.Place.State)
 		return err == nil && book.Holds(trust.Sum(string(text)))
 	}
+	h.servers = newServers(cfg.Servers, h.Place, h.workspace.Dir(), h.runner, how.Version)
+	oc.External = h.servers
 	oc.Fallback, oc.Concurrency, oc.Policies, oc.Instructions, oc.Keys = chains.For, caps, overlap, cfg.Finder(), h.models.keys
 	return oc, nil
 }
@@ -175,6 +178,19 @@ func (p Place) Workspaces(ctx context.Context, cfg *config.Config, ws *workspace
 	_ = os.Remove(filepath.Join(p.State, "cache"))
 	_ = os.Remove(p.State)
 	return how, err
+}
+
+// Servers connects the MCP servers of a project and lists them, outside of a host.
+func (p Place) Servers(ctx context.Context, cfg *config.Config, ws *workspace.Workspace, version string) (out []server.ToolServer, notices []string, err error) {
+	err = p.withRunner(cfg, func(r *sandbox.Runner) error {
+		s := newServers(cfg.Servers, p, ws.Dir(), r, version)
+		out, err = s.Servers(ctx, true)
+		if s.clients != nil {
+			notices = s.clients.Notices()
+		}
+		return errors.Join(err, s.Close())
+	})
+	return out, notices, err
 }
 
 // withRunner calls do with a runner that confines like a host's, outside of one.

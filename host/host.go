@@ -45,6 +45,7 @@ type Host struct {
 	server      *http.Server
 	stopCleaner context.CancelFunc // ends the cleaner; nil before it has started
 	runner      *sandbox.Runner
+	servers     *Servers
 	stopForce   func() bool  // undoes the killing of commands at Options.Force
 	told        atomic.Int64 // when the last note of a refused process was made, in Unix nanoseconds
 }
@@ -105,7 +106,7 @@ func Own(ctx context.Context, p Place, ws *workspace.Workspace, models *Models, 
 		return nil, errors.Join(err, h.Close())
 	}
 	h.missions = orchestrator.New(oc)
-	h.api = &server.Local{Store: h.store, Host: h.missions, Person: takeover.New(h.missions, h.store, ws), Work: h.runs, Hub: hub, Archive: ws}
+	h.api = &server.Local{Store: h.store, Host: h.missions, Person: takeover.New(h.missions, h.store, ws), Work: h.runs, Hub: hub, Archive: ws, External: h.servers}
 	if err := h.missions.Branches.Repair(ctx); err != nil && how.Note != nil { // each mission tries again
 		how.Note("files of a revert are not back yet: " + err.Error())
 	}
@@ -263,6 +264,9 @@ func (h *Host) Close() error {
 	}
 	if h.missions != nil {
 		errs = append(errs, h.missions.Project.Close())
+	}
+	if h.servers != nil {
+		errs = append(errs, h.servers.Close())
 	}
 	if h.runner != nil {
 		errs = append(errs, h.runner.Close())

@@ -48,6 +48,9 @@ type Models struct {
 func NewModels(cfg *config.Config, first config.Resolved) *Models {
 	keys := redact.New(redact.Environment(os.Environ())...)
 	keys.Add(cfg.Keys()...)
+	for _, s := range cfg.Servers {
+		keys.Add(redact.Environment(secrets(s))...)
+	}
 	return &Models{Config: cfg, First: first, gates: &provider.Gates{}, known: map[string]orchestrator.Model{}, keys: keys}
 }
 

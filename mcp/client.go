@@ -117,12 +117,12 @@ func (c *client) now() (Status, Listing) {
 }
 
 // settle waits while the server is connecting, and returns its connection, or nil without one.
-func (c *client) settle(ctx context.Context) (*link, error) {
+func (c *client) settle(ctx context.Context, once bool) (*link, error) {
 	for {
 		c.mu.Lock()
-		state, l, changed := c.status.State, c.link, c.changed
+		state, failed, l, changed := c.status.State, c.status.Err != nil, c.link, c.changed
 		c.mu.Unlock()
-		if state != Connecting {
+		if state != Connecting || once && failed {
 			return l, nil
 		}
 		select {
@@ -138,7 +138,7 @@ func (c *client) connected(ctx context.Context) (*link, error) {
 	c.wake()
 	limited, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
-	l, err := c.settle(limited)
+	l, err := c.settle(limited, false)
 	if l != nil {
 		return l, nil
 	}

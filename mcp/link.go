@@ -26,7 +26,7 @@ const (
 	// leave its first request unanswered.
 	handshake = "2025-11-25"
 	// endLimit is how long a server may take to end by itself.
-	endLimit = 2 * time.Second
+	endLimit = 300 * time.Millisecond // a person waits for it at the end of a run
 	// lull is how long a changed list, and the reason of an end, may take to be complete.
 	lull = 300 * time.Millisecond
 )

@@ -161,10 +161,10 @@ func (cs *Clients) Notices() (out []string) {
 	return out
 }
 
-// Settle waits until no server is connecting. Only a person who looks at a list needs it.
+// Settle waits until each server was connected or has failed once. Only a person who looks at a list needs it.
 func (cs *Clients) Settle(ctx context.Context) error {
 	for _, c := range cs.all {
-		if _, err := c.settle(ctx); err != nil {
+		if _, err := c.settle(ctx, true); err != nil {
 			return err
 		}
 	}

@@ -176,7 +176,7 @@ func TestProcess(t *testing.T) {
 		return c, err
 	}}, good, bad, Server{Name: "absent", Command: []string{"/no/such/program"}})
 	c := cs.all[0]
-	if _, err := c.settle(t.Context()); err != nil {
+	if _, err := c.settle(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := cs.Call(t.Context(), cs.tool(t, "good_echo"), raw(`{"a":1}`)); err != nil || r.Text != `{"a":1}` {

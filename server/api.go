@@ -30,6 +30,7 @@ type API interface {
 	Person
 	Roots
 	Shell
+	ToolServers
 	Missions(ctx context.Context) ([]Mission, error) // newest first
 	Mission(ctx context.Context, id string) (Mission, error)
 	Tasks(ctx context.Context, mission string) ([]Task, error) // "" means the latest mission; oldest first
@@ -249,6 +250,8 @@ type Local struct {
 	Person *takeover.Person // for takeovers by a person; nil without a Host
 	Work   Work
 	Hub    *event.Hub // token deltas; nil means none
+	// External are the project's MCP servers; nil means none.
+	External ToolServers
 	// Archive is the project whose archive is searched for removed tasks; nil means none.
 	Archive *workspace.Workspace
 }

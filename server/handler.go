@@ -68,8 +68,11 @@ func (h handler) gets() map[string]func(ctx context.Context, r *http.Request) (a
 		"/sessions/{id}/written": func(ctx context.Context, r request) (any, error) {
 			return h.api.Written(ctx, r.PathValue("id"), r.FormValue("message"))
 		},
-		"/todo":     func(ctx context.Context, r request) (any, error) { return h.api.Todo(ctx, r.FormValue("mission")) },
-		"/roots":    func(ctx context.Context, r request) (any, error) { return h.api.Roots(ctx, rootsQuery(r)) },
+		"/todo":  func(ctx context.Context, r request) (any, error) { return h.api.Todo(ctx, r.FormValue("mission")) },
+		"/roots": func(ctx context.Context, r request) (any, error) { return h.api.Roots(ctx, rootsQuery(r)) },
+		"/servers": func(ctx context.Context, r request) (any, error) {
+			return h.api.Servers(ctx, r.FormValue("wait") == "true")
+		},
 		"/receipts": func(ctx context.Context, r request) (any, error) { return h.api.Receipts(ctx, r.FormValue("mission")) },
 		"/asks":     func(ctx context.Context, _ request) (any, error) { return h.api.Asks(ctx) },
 		"/seq":      func(ctx context.Context, _ request) (any, error) { return h.api.LastSeq(ctx) },

@@ -37,6 +37,7 @@ const (
 	Shell      Kind = "shell"      // a shell command in a slash command
 	Setup      Kind = "setup"      // a command that prepares a worktree
 	Verify     Kind = "verify"     // an acceptance command
+	Server     Kind = "server"     // an MCP server
 )
 
 // Item is one thing that runs or counts only when its file is trusted.

@@ -54,7 +54,7 @@ func (c *cli) root() *cobra.Command {
 		diffCommand(c), mergeCommand(c), undoCommand(c), forkCommand(c), rewindCommand(c), cancelCommand(c), abortCommand(c),
 		stopCommand(c), pauseCommand(c), attachCommand(c),
 		serveCommand(c), rpcCommand(c), hostCommand(c), serviceCommand(c),
-		agentsCommand(c), commandsCommand(c), modelsCommand(c), authCommand(c), trustCommand(c), doctorCommand(c), gcCommand(c), versionCommand(c))
+		agentsCommand(c), commandsCommand(c), modelsCommand(c), authCommand(c), trustCommand(c), pluginCommand(c), doctorCommand(c), gcCommand(c), versionCommand(c))
 	for _, l := range laterCommands {
 		root.AddCommand(&cobra.Command{Use: l.use, Short: l.short + " (not in this version)", Hidden: true, DisableFlagParsing: true,
 			RunE: func(cmd *cobra.Command, _ []string) error { return notYet("centurion "+cmd.Name(), l.step) }})
@@ -172,7 +172,6 @@ func exactly(lo, hi int, what string) cobra.PositionalArgs {
 // laterCommands are planned commands. They say so instead of being unknown.
 var laterCommands = []struct{ use, short, step string }{
 	{"inbox [ADDRESS]", "Read an agent's messages", "messages between agents"},
-	{"plugin", "Manage plugins", "plugins"},
 	{"mcp", "Manage MCP servers", "MCP"},
 	{"acp", "Speak ACP", "ACP"},
 }

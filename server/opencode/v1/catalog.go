@@ -169,7 +169,7 @@ func (p *Project) catalogRoutes() map[string]route {
 		"GET /skill":           fixed([]any{}),
 		"GET /lsp":             fixed([]any{}),
 		"GET /formatter":       fixed([]any{}),
-		"GET /mcp":             fixed(map[string]any{}),
+		"GET /mcp":             p.servers,
 		"GET /config": of(func(c Catalog) any {
 			if len(c.Models) == 0 {
 				return map[string]any{}
@@ -191,6 +191,31 @@ func (p *Project) catalogRoutes() map[string]route {
 		"GET /agent":   of(shownAgents),
 		"GET /command": of(shownCommands),
 	}
+}
+
+// serverStatus is OpenCode's MCPStatus.
+type serverStatus struct {
+	Status string `json:"status"`
+	Error  string `json:"error,omitempty"`
+}
+
+// servers tells how the MCP servers are. One that is being connected is not among them yet: clients know no word for it.
+func (p *Project) servers(r *http.Request) (any, error) {
+	all, err := p.API().Servers(r.Context(), false)
+	out := map[string]serverStatus{}
+	for _, s := range all {
+		status := serverStatus{s.State, s.Error}
+		switch {
+		case s.State == "connecting":
+			continue
+		case s.State == "ready":
+			status = serverStatus{Status: "connected"}
+		case s.Login:
+			status = serverStatus{Status: "needs_auth"}
+		}
+		out[s.Name] = status
+	}
+	return out, err
 }
 
 // clientRoutes are those by which a client writes to the log or to terminal clients.

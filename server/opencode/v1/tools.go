@@ -37,7 +37,7 @@ func (p *Project) toolRoutes() map[string]route {
 	}
 }
 
-// tools are those of all agents, under the names that clients know. Of several with one name only the first is shown.
+// tools are those of all agents and servers, under the names that clients know. Of several with one name only the first is shown.
 func (p *Project) tools(r *http.Request) ([]toolItem, error) {
 	c, err := p.Catalog(r.Context())
 	out := []toolItem{}
@@ -46,6 +46,15 @@ func (p *Project) tools(r *http.Request) ([]toolItem, error) {
 		id := cmp.Or(toolNames[spec.Name], spec.Name)
 		if slices.Contains(c.Tools, spec.Name) && !slices.ContainsFunc(out, func(o toolItem) bool { return o.ID == id }) {
 			out = append(out, toolItem{id, spec.Description, spec.Schema})
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	servers, err := p.API().Servers(r.Context(), false)
+	for _, s := range servers {
+		for _, t := range s.Tools {
+			out = append(out, toolItem{t.Name, t.Description, t.Schema})
 		}
 	}
 	return out, err

@@ -1,0 +1,200 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"centurion"
+	"centurion/guard/durable"
+	"centurion/mcp"
+	"centurion/sandbox"
+	"centurion/server"
+	"centurion/tools"
+	"centurion/trust"
+)
+
+// Servers are the MCP servers of a project. They are connected when the first conversation begins that may have a tool of theirs. What each
+// offered last is kept in the project's state directory, so that a conversation need not wait for a connection to know its tools.
+type Servers struct {
+	all     []mcp.Server
+	state   string
+	options mcp.Options
+	runner  *sandbox.Runner
+
+	mu      sync.Mutex // protects what follows
+	clients *mcp.Clients
+	kept    map[string][]mcp.Tool // by server
+}
+
+var _ tools.External = (*Servers)(nil)
+
+// newServers returns the servers of a project in a directory, whose processes run confines. version is that of this program.
+func newServers(all []mcp.Server, p Place, dir string, run *sandbox.Runner, version string) *Servers {
+	s := &Servers{all: all, state: filepath.Join(p.State, "mcp"), runner: run, kept: map[string][]mcp.Tool{}}
+	s.options = mcp.Options{Start: s.start, Root: dir, Version: version}
+	return s
+}
+
+// connect begins to connect them, unless that was done.
+func (s *Servers) connect() *mcp.Clients {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.clients == nil {
+		for _, one := range s.all {
+			s.kept[one.Name] = s.recall(one)
+		}
+		s.clients = mcp.Open(s.all, s.options)
+	}
+	return s.clients
+}
+
+// Close ends the connections and the servers' processes.
+func (s *Servers) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.clients == nil {
+		return nil
+	}
+	return s.clients.Close()
+}
+
+// Tools implements [tools.External].
+func (s *Servers) Tools() []centurion.ExternalTool {
+	if len(s.all) == 0 {
+		return nil
+	}
+	return shown(s.known())
+}
+
+// shown returns tools as models see them.
+func shown(all []mcp.Tool) []centurion.ExternalTool {
+	out := make([]centurion.ExternalTool, 0, len(all))
+	for _, t := range all {
+		if schema, err := json.Marshal(t.Schema); err == nil {
+			out = append(out, centurion.ExternalTool{Name: t.Name, Description: t.Description, Schema: schema, ReadOnly: t.ReadOnly})
+		}
+	}
+	return out
+}
+
+// known returns the tools of all servers by name: what those that are ready have, and what the others had last.
+func (s *Servers) known() []mcp.Tool {
+	now := s.connect().Tools()
+	out := now.Tools
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, one := range now.Servers {
+		if one.State == mcp.Ready {
+			mine := slices.DeleteFunc(slices.Clone(now.Tools), func(t mcp.Tool) bool { return t.Server != one.Server })
+			s.remember(s.all[i], mine)
+			continue
+		}
+		for _, t := range s.kept[one.Server] {
+			if one.State != mcp.Disabled && !slices.ContainsFunc(out, func(o mcp.Tool) bool { return o.Name == t.Name }) {
+				out = append(out, t)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b mcp.Tool) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Run implements [tools.External].
+func (s *Servers) Run(ctx context.Context, c *tools.Call, name string, input json.RawMessage) (tools.Result, error) {
+	all := s.known()
+	i := slices.IndexFunc(all, func(t mcp.Tool) bool { return t.Name == name })
+	if i < 0 {
+		return tools.Result{}, &centurion.Error{Op: name, Kind: centurion.KindNotFound, Msg: "no MCP server of this project has that tool now",
+			Hint: "continue without it; a person sees the servers with: centurion plugin list"}
+	}
+	r, err := s.connect().Call(ctx, all[i], input)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	files := slices.DeleteFunc(r.Files, func(f centurion.File) bool { return !c.Media.Takes(f.Mime) })
+	return tools.Result{Output: r.Text, Title: cmp.Or(all[i].Title, all[i].Remote), Attachments: files}, nil
+}
+
+// Servers lists the servers with what they offer. With wait it returns when none is connecting any more.
+func (s *Servers) Servers(ctx context.Context, wait bool) ([]server.ToolServer, error) {
+	out := []server.ToolServer{}
+	if len(s.all) == 0 {
+		return out, nil
+	}
+	clients := s.connect()
+	if wait {
+		if err := clients.Settle(ctx); err != nil {
+			return nil, err
+		}
+	}
+	all := s.known()
+	for _, one := range clients.Tools().Servers {
+		mine := slices.DeleteFunc(slices.Clone(all), func(t mcp.Tool) bool { return t.Server != one.Server })
+		row := server.ToolServer{Name: one.Server, State: string(one.State), Tools: shown(mine)}
+		if wait && one.State == mcp.Connecting { // again, after a failure
+			row.State = string(mcp.Failed)
+		}
+		if one.Err != nil {
+			row.Error, row.Login = one.Err.Error(), centurion.KindOf(one.Err) == centurion.KindAuth
+		}
+		out = append(out, row)
+	}
+	return out, nil
+}
+
+// offer is what a server had, and a sum of its configuration: one that was changed may have something else.
+type offer struct {
+	Sum   string     `json:"sum"`
+	Tools []mcp.Tool `json:"tools"`
+}
+
+func (s *Servers) file(one mcp.Server) string { return filepath.Join(s.state, fileName(one)+".json") }
+
+func sumOf(one mcp.Server) string { return trust.Sum(fmt.Sprintf("%+v", one)) }
+
+// fileName is a server's name as a file may have it.
+func fileName(one mcp.Server) string { return strings.TrimSuffix(mcp.ToolName(one.Name, ""), "_") }
+
+// recall reads what a server had. A file that cannot be read is as none.
+func (s *Servers) recall(one mcp.Server) []mcp.Tool {
+	var o offer
+	b, err := os.ReadFile(s.file(one))
+	if err != nil || json.Unmarshal(b, &o) != nil || o.Sum != sumOf(one) {
+		return nil
+	}
+	return o.Tools
+}
+
+// remember keeps what a server has. The lock is held.
+func (s *Servers) remember(one mcp.Server, all []mcp.Tool) {
+	same := func(a, b mcp.Tool) bool { return a.Name == b.Name && a.Description == b.Description }
+	if had := s.kept[one.Name]; had != nil && slices.EqualFunc(had, all, same) {
+		return
+	}
+	s.kept[one.Name] = append([]mcp.Tool{}, all...)
+	if b, err := json.Marshal(offer{sumOf(one), all}); err == nil && os.MkdirAll(s.state, 0o700) == nil {
+		_ = durable.Replace(s.file(one), b, 0o600) // without it the next start does not know the tools at once
+	}
+}
+
+// secrets lists what may hold a key of a server, as NAME=value.
+func secrets(one mcp.Server) (all []string) {
+	for name, value := range one.Environment {
+		all = append(all, name+"="+value)
+	}
+	for name, value := range one.Headers {
+		_, token, found := strings.Cut(value, " ") // Bearer TOKEN
+		if !found {
+			token = value
+		}
+		all = append(all, name+"="+token)
+	}
+	return all
+}
