@@ -276,8 +276,8 @@ func (p *Project) vcs() string {
 	return "git"
 }
 
-// profileOf is the profile that an agent leads, "" for the default of "".
-func (p *Project) profileOf(ctx context.Context, agent string) (string, error) {
+// ProfileOf is the profile that an agent leads, "" for the default of "".
+func (p *Project) ProfileOf(ctx context.Context, agent string) (string, error) {
 	c, err := p.Catalog(ctx)
 	if err != nil {
 		return "", err

@@ -20,9 +20,9 @@ import (
 // ids are the ids of messages that a client may give: OpenCode's pattern, without what has a meaning in a URL.
 var ids = regexp.MustCompile(`^msg[\w.-]{0,100}$`)
 
-// content are the parts of a message that the person writes, and what is written to the model for those that it does not get as they are.
+// Content are the parts of a message that the person writes, and what is written to the model for those that it does not get as they are.
 // goal is what the person says in words.
-func (p *Project) content(ctx context.Context, given []centurion.Part) (goal string, parts []centurion.Part, err error) {
+func (p *Project) Content(ctx context.Context, given []centurion.Part) (goal string, parts []centurion.Part, err error) {
 	var words, named []string
 	for i, part := range given {
 		part.ID = ""
@@ -38,11 +38,11 @@ func (p *Project) content(ctx context.Context, given []centurion.Part) (goal str
 			more, perr = p.file(ctx, part)
 			named = append(named, part.File.Label())
 		case centurion.PartAgent:
-			_, perr = p.profileOf(ctx, part.Meant.Name)
+			_, perr = p.ProfileOf(ctx, part.Meant.Name)
 			more = []centurion.Part{part, added("Give this to the agent " + part.Meant.Name + ", with a prompt that has what it needs to know of the above.")}
 		case centurion.PartSubtask:
 			m := part.Meant
-			_, perr = p.profileOf(ctx, m.Agent)
+			_, perr = p.ProfileOf(ctx, m.Agent)
 			if m.Agent == "" || m.Prompt == "" || m.Description == "" {
 				perr = usage("a subtask has an agent, a description and a prompt")
 			}

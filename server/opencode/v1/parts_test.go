@@ -36,7 +36,7 @@ func TestParts(t *testing.T) {
 			if err := json.Unmarshal([]byte(test.given), &given); err != nil {
 				t.Fatal(err)
 			}
-			goal, parts, err := x.project.content(t.Context(), given)
+			goal, parts, err := x.project.Content(t.Context(), given)
 			if err != nil || goal != test.goal {
 				t.Errorf("goal %q, want %q: %v", goal, test.goal, err)
 			}

@@ -73,7 +73,7 @@ func (p *Project) prompted(r *http.Request, wait bool) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, parts, err := p.content(r.Context(), b.Parts)
+	text, parts, err := p.Content(r.Context(), b.Parts)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (p *Project) commanded(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, parts, err := p.content(r.Context(), b.Parts)
+	_, parts, err := p.Content(r.Context(), b.Parts)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (p *Project) bring(ctx context.Context, s centurion.Session, b Begin, wait 
 		return p.first(ctx, s, b, wait)
 	}
 	if !opened {
-		if err := p.sameAgent(ctx, s, b); err != nil {
+		if err := p.SameAgent(ctx, s, b); err != nil {
 			return nil, err
 		}
 	}
@@ -167,7 +167,7 @@ func (p *Project) note(ctx context.Context, s centurion.Session, b Begin) (any, 
 			c.Model = &b.Model
 		}
 		if b.Agent != "" {
-			profile, err := p.profileOf(ctx, b.Agent)
+			profile, err := p.ProfileOf(ctx, b.Agent)
 			if err != nil {
 				return nil, err
 			}
@@ -213,15 +213,15 @@ func (p *Project) checkID(ctx context.Context, session, id string) error {
 	return nil
 }
 
-// sameAgent refuses another agent than the session's: its system prompt and tools are fixed.
-func (p *Project) sameAgent(ctx context.Context, s centurion.Session, b Begin) error {
+// SameAgent refuses another agent than the session's: its system prompt and tools are fixed.
+func (p *Project) SameAgent(ctx context.Context, s centurion.Session, b Begin) error {
 	if b.Profile == agents.ProfileMission && s.Metadata.Profile == agents.ProfileAssistant {
 		return &centurion.Error{Kind: centurion.KindConflict, Msg: "this session answers questions, and a mission has one of its own", Hint: "open a new session for it"}
 	}
 	if b.Agent == "" || strings.EqualFold(b.Agent, s.Agent) {
 		return nil
 	}
-	if _, err := p.profileOf(ctx, b.Agent); err != nil {
+	if _, err := p.ProfileOf(ctx, b.Agent); err != nil {
 		return err
 	}
 	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("this session is one of %s, and not of %s", s.Agent, b.Agent),
@@ -232,7 +232,7 @@ func (p *Project) sameAgent(ctx context.Context, s centurion.Session, b Begin) e
 func (p *Project) first(ctx context.Context, s centurion.Session, b Begin, wait bool) (any, error) {
 	if b.Profile == "" {
 		b.Agent = cmp.Or(b.Agent, s.Agent)
-		profile, err := p.profileOf(ctx, b.Agent)
+		profile, err := p.ProfileOf(ctx, b.Agent)
 		if err != nil {
 			return nil, err
 		}

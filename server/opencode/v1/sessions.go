@@ -128,7 +128,7 @@ func (p *Project) open(r *http.Request) (any, error) {
 		}
 	}
 	o := roots.Opening{Title: b.Title, Agent: b.Agent, Below: b.ParentID}
-	if o.Profile, err = p.profileOf(r.Context(), b.Agent); err != nil {
+	if o.Profile, err = p.ProfileOf(r.Context(), b.Agent); err != nil {
 		return nil, err
 	}
 	if b.Model != nil {

@@ -24,7 +24,7 @@ func (p *Project) shellRoutes() map[string]route {
 			}
 			s, err := p.session(r)
 			if err == nil {
-				_, err = p.profileOf(r.Context(), b.Agent)
+				_, err = p.ProfileOf(r.Context(), b.Agent)
 			}
 			if err != nil {
 				return nil, err
@@ -42,7 +42,7 @@ func (p *Project) shellRoutes() map[string]route {
 func (p *Project) toldAll(ctx context.Context) error {
 	seq, err := p.API().LastSeq(ctx)
 	if err == nil {
-		p.view.await(ctx, seq)
+		_ = p.told.Await(ctx, seq) // a client that leaves is told nothing
 	}
 	return err
 }

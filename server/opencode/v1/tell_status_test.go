@@ -120,7 +120,7 @@ func TestStatusAfterEveryTransition(t *testing.T) {
 
 // statuses are those that are told until now, in their order. A session that becomes idle is told twice.
 func (x *family) statuses(next func() told) string {
-	x.project.view.await(x.Context(), x.store.LastSeq())
+	_ = x.project.told.Await(x.Context(), x.store.LastSeq())
 	x.ask("POST", "/tui/append-prompt", `{"text":"end"}`)
 	var all []string
 	for e := next(); e.Type != "tui.prompt.append"; e = next() {
@@ -191,7 +191,7 @@ func TestStatusAfterRestart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			x := newFamily(t)
-			x.project.view.await(t.Context(), x.store.LastSeq())
+			_ = x.project.told.Await(t.Context(), x.store.LastSeq())
 			test.change(x)
 			x.update(func(tx *store.Tx) error {
 				for _, err := range []error{tx.PutMission(&x.mission), tx.PutSession(&x.root), tx.PutSession(&x.child)} {

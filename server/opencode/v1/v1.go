@@ -41,6 +41,7 @@ type Project struct {
 
 	hub  opencode.Hub
 	view view
+	told server.Follower
 }
 
 // Begin is the first message of a session.

@@ -21,8 +21,6 @@ type view struct {
 	opened map[string]bool        // sessions told before their mission began
 	works  map[string]bool        // missions that are worked on
 	prints map[string]string      // what running commands have printed, by part
-	told   int64                  // the newest fact that was told
-	more   chan struct{}          // closed when another one was; nil without waiters
 
 	parts map[string]bool     // that were told, while they are written; used by the follower only, like held
 	held  map[string]*unended // by message: answers whose calls run
@@ -44,66 +42,7 @@ func (p *Project) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.view.mark(seq)
-	for again := true; again; {
-		if seq, again, err = p.tellAfter(ctx, seq); err != nil {
-			return err
-		}
-	}
-	return context.Cause(ctx)
-}
-
-// tellAfter tells the facts after one until ctx ends, or until a host has gone with what a fact names: it is told again from the next host.
-// It returns the last fact that was told.
-func (p *Project) tellAfter(ctx context.Context, seq int64) (last int64, again bool, err error) {
-	for e, err := range p.Follow(ctx, server.EventQuery{After: seq, Follow: true, Deltas: true, Toasts: true}) {
-		if err != nil {
-			return seq, false, err
-		}
-		switch err := p.tell(ctx, e); {
-		case err == nil || ctx.Err() != nil:
-		case centurion.KindOf(err) == centurion.KindNetwork && e.Seq > 0:
-			return seq, true, nil
-		default:
-			p.Note("an event of " + string(e.Type) + " could not be told to clients: " + err.Error())
-		}
-		seq = max(seq, e.Seq)
-		p.view.mark(seq)
-	}
-	return seq, false, nil
-}
-
-// mark notes that a fact was told.
-func (v *view) mark(seq int64) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.told = max(v.told, seq)
-	if v.more != nil {
-		close(v.more)
-		v.more = nil
-	}
-}
-
-// await waits until all facts up to one were told: a client that has the answer to its request may leave, and has to know by then what was
-// told before it.
-func (v *view) await(ctx context.Context, seq int64) {
-	for {
-		v.mu.Lock()
-		if v.told >= seq {
-			v.mu.Unlock()
-			return
-		}
-		if v.more == nil {
-			v.more = make(chan struct{})
-		}
-		more := v.more
-		v.mu.Unlock()
-		select {
-		case <-more:
-		case <-ctx.Done():
-			return
-		}
-	}
+	return p.told.Run(ctx, server.EventQuery{After: seq, Follow: true, Deltas: true, Toasts: true}, p.Follow, p.tell, p.Note)
 }
 
 // begin learns what works at the start.

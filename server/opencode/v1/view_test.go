@@ -8,7 +8,6 @@ import (
 	"iter"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"centurion"
 	"centurion/event"
@@ -156,34 +155,10 @@ func TestFactsBecomeEvents(t *testing.T) {
 	x.fact(centurion.EventSessionAborted, root, "", nil, nil)
 	expect("status idle", "session.idle")
 	x.fact(centurion.EventMissionPaused, root, "", nil, nil) // nothing is left to be told
-	x.project.view.await(t.Context(), x.store.LastSeq())
+	_ = x.project.told.Await(t.Context(), x.store.LastSeq())
 	if status, body := x.ask("GET", "/session/status", ""); status != 200 || body != "{}" {
 		t.Errorf("at rest the states are %d %s", status, body)
 	}
-}
-
-// A request is answered when what happened before its end was told: a client may leave then.
-func TestAnswersWaitForEvents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var v view
-		v.mark(3)
-		v.await(t.Context(), 3)
-		reached := false
-		go func() {
-			v.await(t.Context(), 5)
-			reached = true
-		}()
-		for _, seq := range []int64{4, 2, 0} {
-			v.mark(seq)
-			if synctest.Wait(); reached {
-				t.Errorf("it waited until %d, and not until 5", seq)
-			}
-		}
-		v.mark(6)
-		if synctest.Wait(); !reached {
-			t.Error("it waits for ever")
-		}
-	})
 }
 
 // goneOnce is a host that is gone when it is first asked for a message.
@@ -212,12 +187,11 @@ func TestFactOutlivesItsHost(t *testing.T) {
 		}}
 	p.view.held = map[string]*unended{}
 	reader := p.hub.Reader()
-	seq, again, err := p.tellAfter(t.Context(), 4)
-	if seq != 4 || !again || err != nil {
-		t.Fatalf("with a host that is gone: %d, %v, %v", seq, again, err)
+	if err := p.told.Run(t.Context(), server.EventQuery{After: 4}, p.Follow, p.tell, p.Note); err != nil || fmt.Sprint(after) != "[4 4]" {
+		t.Errorf("%v, asked after %v", err, after)
 	}
-	if seq, again, err = p.tellAfter(t.Context(), seq); seq != 5 || again || err != nil || fmt.Sprint(after) != "[4 4]" {
-		t.Errorf("with the next one: %d, %v, %v, asked after %v", seq, again, err, after)
+	if err := p.told.Await(t.Context(), 5); err != nil {
+		t.Error(err)
 	}
 	if text, err := reader.Next(t.Context()); err != nil || !strings.Contains(string(text), "msg_1") {
 		t.Errorf("told %s, %v", text, err)
