@@ -32,6 +32,7 @@ compat: build
 	CENTURION=bin/centurion compat/run.sh centurion
 	CENTURION=bin/centurion compat/tui.sh centurion
 	compat/mcp/run.sh
+	CENTURION=bin/centurion compat/acp.sh
 
 fuzz:
 	scripts/fuzz.sh

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +21,8 @@ import (
 
 // frontend plays a front end: it runs the command in its arguments after the first, which names a file with steps, and
 // speaks with it over its standard streams. What is said is written to standard output, with ids numbered by their
-// appearance, and after it the events, in their order: first those of the session itself, then its children's. The steps, one a line, with $NAME for what an answer gave:
+// appearance, and after it the events, in their order: first those of the session itself, then its children's. The steps, one a line, with
+// $NAME for what an answer gave, or the environment:
 //
 //	send ID METHOD PARAMS      call a method
 //	answer ID [NAME=FIELD…]    wait for the answer
@@ -128,10 +130,7 @@ func playFrontEnd(steps string, command []string) error {
 
 func (p *player) step(step string) error {
 	step = os.Expand(step, func(name string) string {
-		if name == "/cancelRequest" || p.vars[name] == "" {
-			return "$" + name
-		}
-		return p.vars[name]
+		return cmp.Or(p.vars[name], os.Getenv(name), "$"+name)
 	})
 	word, rest, _ := strings.Cut(step, " ")
 	first, more, _ := strings.Cut(rest, " ")

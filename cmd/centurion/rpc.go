@@ -79,12 +79,17 @@ func (c *cli) serveFrontEnd(ctx context.Context, f *runFlags, costSet bool) erro
 	started := e.started
 	e.mu.Unlock()
 	for _, id := range started {
-		if m, merr := conn.Mission(context.WithoutCancel(ctx), id); merr == nil && m.Status.Alive() {
-			conn.Pause(id)
-			c.note("mission " + id + " is paused; continue with: centurion resume " + id)
-		}
+		e.pause(id)
 	}
 	return errors.Join(err, conn.Close(ctx))
+}
+
+// pause pauses a mission that works, as its front end has left.
+func (e *frontEnd) pause(id string) {
+	if m, err := e.conn.Mission(context.Background(), id); err == nil && m.Status.Alive() {
+		e.conn.Pause(id)
+		e.c.note("mission " + id + " is paused; continue with: centurion resume " + id)
+	}
 }
 
 // begin starts a mission with the front end's parameters.

@@ -26,8 +26,8 @@ type served struct {
 	stopTelling   func() // its clients of its events; returns when that has ended
 }
 
-// openProject opens the project in a directory, which outlives the request that opens it.
-func (s *serving) openProject(dir string) (*served, error) {
+// connect connects to the project in a directory, for longer than the request that opens it.
+func (s *serving) connect(dir string) (*frontEnd, error) {
 	flags := *s.flags
 	flags.dir, flags.format = dir, "json" // there is no terminal to draw on
 	given := flags
@@ -43,7 +43,17 @@ func (s *serving) openProject(dir string) (*served, error) {
 	if err != nil {
 		return nil, errors.Join(err, conn.Workspace.Close())
 	}
-	p := &served{frontEnd: &frontEnd{c: s.cli, conn: conn, given: given, settled: flags}}
+	return &frontEnd{c: s.cli, conn: conn, given: given, settled: flags}, nil
+}
+
+// openProject opens the project in a directory.
+func (s *serving) openProject(dir string) (*served, error) {
+	e, err := s.connect(dir)
+	if err != nil {
+		return nil, err
+	}
+	conn := e.conn
+	p := &served{frontEnd: e}
 	project := p.project()
 	var telling guard.Group
 	ctx, cancel := context.WithCancel(s.life)

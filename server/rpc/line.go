@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/creachadair/jrpc2"
+	"github.com/creachadair/jrpc2/channel"
 
 	"centurion"
 )
@@ -27,8 +28,9 @@ type lines struct {
 	out io.WriteCloser
 }
 
-func newLines(in io.Reader, out io.WriteCloser) *lines {
-	l := &lines{in: bufio.NewReaderSize(in, 64<<10), max: MaxLine, out: out}
+// NewLines returns a channel of messages of at most max bytes. Its Close closes out, and in if it has a Close, which must wake its reader.
+func NewLines(in io.Reader, out io.WriteCloser, max int) channel.Channel {
+	l := &lines{in: bufio.NewReaderSize(in, 64<<10), max: max, out: out}
 	if c, ok := in.(io.Closer); ok {
 		l.wake = c.Close
 	}

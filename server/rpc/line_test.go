@@ -22,8 +22,7 @@ func FuzzLines(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in string) {
 		const most = 32
 		var out closer
-		l := newLines(strings.NewReader(in), &out)
-		l.max = most
+		l := NewLines(strings.NewReader(in), &out, most)
 		var got []string
 		for {
 			line, err := l.Recv()
@@ -57,7 +56,7 @@ func FuzzLines(f *testing.F) {
 // A message is one line, however it was written.
 func TestSendIsOneLine(t *testing.T) {
 	var out closer
-	if err := newLines(strings.NewReader(""), &out).Send([]byte("{\"a\":\n 1}")); err != nil {
+	if err := NewLines(strings.NewReader(""), &out, MaxLine).Send([]byte("{\"a\":\n 1}")); err != nil {
 		t.Fatal(err)
 	}
 	if s := out.String(); s != "{\"a\":1}\n" || !json.Valid(out.Bytes()) {

@@ -63,9 +63,10 @@ type Started struct {
 
 // PromptParams are the parameters of session/prompt.
 type PromptParams struct {
-	Session string `json:"session"`
-	Text    string `json:"text"`
-	Policy  string `json:"policy,omitempty"` // steer (default): before the next request; queue: at the end of the turn
+	Session string           `json:"session"`
+	Text    string           `json:"text"`
+	Policy  string           `json:"policy,omitempty"` // steer (default): before the next request; queue: at the end of the turn
+	Parts   []centurion.Part `json:"-"`                // the message for the model, if it is more than Text
 }
 
 // Answer is the result of session/prompt.
@@ -121,7 +122,7 @@ func Serve(ctx context.Context, in io.Reader, out io.WriteCloser, s Sessions, o 
 	c.feeds.of = map[string]context.CancelFunc{}
 	c.server = jrpc2.NewServer(c.methods(), &jrpc2.ServerOptions{AllowPush: true, DisableBuiltin: true, Concurrency: concurrency,
 		NewContext: func() context.Context { return ctx }})
-	c.server.Start(newLines(in, out))
+	c.server.Start(NewLines(in, out, MaxLine))
 	stop := guard.After(ctx, "end front end", c.server.Stop)
 	err := c.server.Wait()
 	stop()
