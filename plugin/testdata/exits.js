@@ -1,0 +1,1 @@
+export const Exits = async () => process.exit(3)

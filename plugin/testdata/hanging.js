@@ -1,0 +1,1 @@
+export const Hanging = () => new Promise(() => {})

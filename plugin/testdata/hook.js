@@ -1,0 +1,1 @@
+export const Hook = async () => ({ "tool.execute.before": () => new Promise(() => {}) })

@@ -1,0 +1,2 @@
+import { x } from "some-other-runtime"
+export const Runtime = async () => x

@@ -1,0 +1,1 @@
+export const Syntax = async () => { return {

@@ -1,0 +1,1 @@
+export default { server: async () => ({}), tui: async () => ({}) }
