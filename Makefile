@@ -33,6 +33,7 @@ compat: build
 	CENTURION=bin/centurion compat/tui.sh centurion
 	compat/mcp/run.sh
 	CENTURION=bin/centurion compat/acp.sh
+	compat/plugins.sh
 
 fuzz:
 	scripts/fuzz.sh

@@ -131,7 +131,9 @@ func (h *Host) live(ctx context.Context, members []*plug) (suspects []*plug, sta
 	c.group.Go("watch a plugin", func() error { c.beat(); return nil })
 	c.group.Go("dispose of plugins", func() error { c.dispose(ctx); return nil })
 	for _, p := range members {
-		c.group.Go("begin a plugin", func() error { c.begin(p); return nil })
+		if r, err := c.request(p, "init", c.h.initParams(&p.source), nil); err == nil { // else its process has ended
+			c.group.Go("begin a plugin", func() error { c.begin(p, r); return nil })
+		}
 	}
 	for err == nil {
 		var a answer
@@ -331,8 +333,14 @@ type initParams struct {
 	Token     string          `json:"token,omitempty"`
 }
 
-// begin begins a plugin. One that takes too long has failed until it answers.
-func (c *car) begin(p *plug) {
+func (h *Host) initParams(s *Source) initParams {
+	o := &h.o
+	return initParams{Protocol: 1, File: s.File, Kind: s.Kind, Local: s.Local, Options: s.Options, Directory: o.Directory, Worktree: o.Worktree,
+		Modules: o.Modules, Project: o.Project, Version: o.Version, Server: o.Server.URL, Token: o.Server.Token}
+}
+
+// begin waits until a plugin has begun. One that takes too long has failed until it answers.
+func (c *car) begin(p *plug, r *request) {
 	o, h, began := &c.h.o, c.h, time.Now()
 	late := time.AfterFunc(o.InitLimit, func() {
 		h.change(func() {
@@ -342,13 +350,7 @@ func (c *car) begin(p *plug) {
 		})
 	})
 	defer late.Stop()
-	s := &p.source
-	var a answer
-	r, err := c.request(p, "init", initParams{Protocol: 1, File: s.File, Kind: s.Kind, Local: s.Local, Options: s.Options, Directory: o.Directory, Worktree: o.Worktree,
-		Modules: o.Modules, Project: o.Project, Version: o.Version, Server: o.Server.URL, Token: o.Server.Token}, nil)
-	if err == nil {
-		a, err = c.wait(context.Background(), r)
-	}
+	a, err := c.wait(context.Background(), r)
 	if err != nil {
 		return // its process has ended: see keep
 	}

@@ -47,6 +47,7 @@ const (
 type Start struct {
 	Name    string   // for a person: the plugin's, or "plugins" for several
 	Command []string // the program and its arguments
+	Env     []string // added to the environment, as NAME=value
 }
 
 // Server is how plugins reach the program's own server.
@@ -188,7 +189,8 @@ func (h *Host) command(members []*plug) Start {
 		name = members[0].name
 	}
 	return Start{Name: name, Command: []string{h.o.Bun, "--config=" + filepath.Join(h.o.State, "bunfig.toml"), "--no-install", "--no-env-file",
-		"run", filepath.Join(h.o.State, "sidecar.js")}}
+		"run", filepath.Join(h.o.State, "sidecar.js")},
+		Env: []string{"DO_NOT_TRACK=1", "BUN_RUNTIME_TRANSPILER_CACHE_PATH=0"}} // it reports nothing, and writes nothing beside what plugins do
 }
 
 // Close lets plugins dispose of what they have, ends their processes, and waits for them. Calls under way fail.

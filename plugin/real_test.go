@@ -34,14 +34,8 @@ func installed(t testing.TB) (dir string, bun Runtime) {
 	if bun, err = Installed(dir); err == nil {
 		return dir, bun
 	}
-	run := func(ctx context.Context, dir string, argv ...string) (string, error) {
-		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-		cmd.Dir = dir
-		out, err := cmd.CombinedOutput()
-		return string(out), err
-	}
 	for range 3 {
-		if bun, err = Install(t.Context(), dir, nil, run); err == nil {
+		if bun, err = Install(t.Context(), dir, nil, npm); err == nil {
 			return dir, bun
 		}
 	}
@@ -50,6 +44,13 @@ func installed(t testing.TB) (dir string, bun Runtime) {
 	}
 	t.Fatalf("Bun cannot be installed: %v", err)
 	return "", Runtime{}
+}
+
+func npm(ctx context.Context, dir string, argv ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
 
 // child is a process over pipes.
@@ -95,7 +96,7 @@ func (s *starter) start(_ context.Context, what Start) (Process, error) {
 	in, out := must2(os.Pipe())
 	back, answers := must2(os.Pipe())
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, answers, &s.stderr
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir()}
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir()}, what.Env...)
 	cmd.WaitDelay = 100 * time.Millisecond
 	err := cmd.Start()
 	in.Close()
@@ -322,7 +323,7 @@ func TestDoesNotLoad(t *testing.T) {
 	missing := Find(json.RawMessage(`"no-such-plugin@1.2.3"`), "", t.TempDir())
 	var changes int
 	var mu sync.Mutex
-	h, s := openSources(t, Options{InitLimit: 500 * time.Millisecond, Changed: func() { mu.Lock(); changes++; mu.Unlock() }}, missing, file(t, "hanging.js"), file(t, "string.js"),
+	h, s := openSources(t, Options{InitLimit: 2 * time.Second, Changed: func() { mu.Lock(); changes++; mu.Unlock() }}, missing, file(t, "hanging.js"), file(t, "string.js"),
 		file(t, "tui.js"), file(t, "runtime.js"), file(t, "syntax.ts"), file(t, "helper.js"), file(t, "exits.js"), file(t, "gone.js"), file(t, "second.js"))
 	for name, want := range map[string]string{
 		"no-such-plugin": "not installed", "hanging": "did not begin within", "string": "Plugin export is not a function", "tui": "must not export both",
@@ -335,11 +336,11 @@ func TestDoesNotLoad(t *testing.T) {
 	if st := of(t, h, "no-such-plugin"); centurion.HintOf(st.Err) != hintAdd {
 		t.Errorf("%+v", st)
 	}
-	if st := of(t, h, "helper"); st.State != Ready || len(st.Hooks) != 1 || len(st.Notes) != 1 {
+	if st := until(t, h, "helper", func(s Status) bool { return s.State == Ready }); len(st.Hooks) != 1 || len(st.Notes) != 1 {
 		t.Errorf("%+v", st)
 	}
-	if st := of(t, h, "second"); st.State != Ready || len(s.starts) != 1 {
-		t.Errorf("%+v", st)
+	if until(t, h, "second", func(s Status) bool { return s.State == Ready }); len(s.starts) != 1 {
+		t.Errorf("%d processes", len(s.starts))
 	}
 	if mu.Lock(); changes == 0 {
 		t.Error("no change was told")
@@ -362,11 +363,11 @@ func TestLate(t *testing.T) {
 func TestBusyLoop(t *testing.T) {
 	for _, when := range []string{"hook", "init", "event"} {
 		t.Run(when, func(t *testing.T) {
-			o := Options{Silence: 600 * time.Millisecond, HookLimit: 3 * time.Second, Backoff: time.Hour}
+			o := Options{Silence: 2 * time.Second, HookLimit: 9 * time.Second, Backoff: time.Hour}
 			sources := []Source{file(t, "second.js"), file(t, "busy.js"), file(t, "good.ts")}
 			sources[1].Options = json.RawMessage(`{"when":"` + when + `"}`)
 			if when == "init" {
-				o.InitLimit = 3 * time.Second
+				o.InitLimit = 9 * time.Second
 			}
 			h, s := openSources(t, o, sources...)
 			switch out := (map[string]any{}); when {
