@@ -1,209 +1,21 @@
 package plugin
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"centurion"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// installed is where Bun is put for tests, with the program's own Install; it stays there. Without npm the tests with Bun are skipped,
-// but not where everything has to pass.
-func installed(t testing.TB) (dir string, bun Runtime) {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir = filepath.Join(cache, "centurion-test", "plugins")
-	if bun, err = Installed(dir); err == nil {
-		return dir, bun
-	}
-	for range 3 {
-		if bun, err = Install(t.Context(), dir, nil, npm); err == nil {
-			return dir, bun
-		}
-	}
-	if os.Getenv("CI") == "" {
-		t.Skipf("Bun cannot be installed: %v", err)
-	}
-	t.Fatalf("Bun cannot be installed: %v", err)
-	return "", Runtime{}
-}
-
-func npm(ctx context.Context, dir string, argv ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
-// child is a process over pipes.
-type child struct {
-	io.Reader
-	io.WriteCloser
-	cmd    *exec.Cmd
-	out    io.Closer
-	stderr *log
-}
-
-type log struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *log) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
-func (c *child) Close() error { return errors.Join(c.WriteCloser.Close(), c.out.Close()) }
-func (c *child) Wait() error  { return c.cmd.Wait() }
-func (c *child) Kill()        { _ = c.cmd.Process.Kill() }
-
-// starter starts processes for tests; kill ends the last one.
-type starter struct {
-	mu     sync.Mutex
-	starts []Start
-	all    []*child
-	stderr log
-}
-
-func (s *starter) start(_ context.Context, what Start) (Process, error) {
-	cmd := exec.Command(what.Command[0], what.Command[1:]...)
-	in, out := must2(os.Pipe())
-	back, answers := must2(os.Pipe())
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, answers, &s.stderr
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir()}, what.Env...)
-	cmd.WaitDelay = 100 * time.Millisecond
-	err := cmd.Start()
-	in.Close()
-	answers.Close()
-	if err != nil {
-		return nil, errors.Join(err, out.Close(), back.Close())
-	}
-	c := &child{Reader: back, WriteCloser: out, cmd: cmd, out: back}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.starts, s.all = append(s.starts, what), append(s.all, c)
-	return c, nil
-}
-
-func must2(r, w *os.File, err error) (*os.File, *os.File) {
-	if err != nil {
-		panic(err)
-	}
-	return r, w
-}
-
-// open starts plugins of testdata under Bun.
-func open(t testing.TB, o Options, files ...string) (*Host, *starter) {
-	t.Helper()
-	var sources []Source
-	for _, name := range files {
-		sources = append(sources, file(t, name))
-	}
-	return openSources(t, o, sources...)
-}
-
-func file(t testing.TB, name string) Source {
-	t.Helper()
-	path, err := filepath.Abs(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	entry, _ := json.Marshal("file://" + filepath.ToSlash(path))
-	s := Find(entry, "", "")
-	if strings.HasPrefix(name, "tools/") {
-		s.Kind = Tool
-	}
-	return s
-}
-
-func openSources(t testing.TB, o Options, sources ...Source) (*Host, *starter) {
-	t.Helper()
-	if runtime.GOOS == "windows" {
-		t.Skip("the test's pipes are not those of Windows")
-	}
-	dir, bun := installed(t)
-	s := &starter{}
-	o.Start, o.Bun, o.State, o.Modules, o.Directory = s.start, bun.Path, t.TempDir(), dir, t.TempDir()
-	h := Open(sources, o)
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			t.Logf("standard error:\n%s", s.stderr.String())
-		}
-	})
-	if err := h.Settled(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return h, s
-}
-
-// of returns the status of a plugin.
-func of(t testing.TB, h *Host, name string) Status {
-	t.Helper()
-	for _, s := range h.Status() {
-		if s.Name == name {
-			return s
-		}
-	}
-	t.Fatalf("there is no plugin %s in %+v", name, h.Status())
-	return Status{}
-}
-
-// until waits for a state of a plugin.
-func until(t testing.TB, h *Host, name string, holds func(Status) bool) Status {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	var last Status
-	for ctx.Err() == nil {
-		if last = of(t, h, name); holds(last) {
-			return last
-		}
-		h.mu.Lock()
-		changed := h.changed
-		h.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		case <-time.After(20 * time.Millisecond): // figures change without a signal
-		}
-	}
-	t.Fatalf("%s stays %+v", name, last)
-	return last
-}
-
-func call(t testing.TB, h *Host, tool, args string) (Result, error) {
-	t.Helper()
-	return h.Call(t.Context(), Call{Tool: tool, Session: "ses_1", CallID: "c1", Agent: "worker", Directory: "/checkout", Worktree: "/checkout"}, json.RawMessage(args), nil)
-}
 
 // Tools with every sort of schema, and each hook.
 func TestGoodPlugin(t *testing.T) {
@@ -220,9 +32,11 @@ func TestGoodPlugin(t *testing.T) {
 		schemas[tool.Name] = string(tool.Schema)
 	}
 	for name, want := range map[string]string{
-		"greet":         `{"type":"object","properties":{"name":{"description":"whom","type":"string","minLength":1},"times":{"default":1,"type":"integer","minimum":-9007199254740991,"maximum":9007199254740991},"loud":{"type":"boolean"}},"required":["name"]}`,
-		"plain":         `{"type":"object","properties":{"path":{"type":"string","description":"a file"},"depth":{"type":"integer"}},"required":["path"]}`,
-		"whole":         `{"type":"object","properties":{"mode":{"enum":["a","b"]}},"required":["mode"]}`,
+		"greet": `{"type":"object","properties":{"name":{"description":"whom","type":"string","minLength":1},"times":{"default":1,"type":"integer","minimum":-9007199254740991,"maximum":9007199254740991},"loud":{"type":"boolean"}},"required":["name"]}`,
+		"plain": `{"type":"object","properties":{"path":{"type":"string","description":"a file"},"depth":{"type":"integer"}},"required":["path"]}`,
+		"whole": `{"type":"object","properties":{"mode":{"enum":["a","b"]}},"required":["mode"]}`,
+		"old": `{"type":"object","properties":{"kind":{"enum":["a","b"],"description":"a kind"},"list":{"type":"array","items":{"type":"object","properties":{"n":{"type":"number"},"s":{"type":"string"}},"required":["n"]}},` +
+			`"either":{"anyOf":[{"anyOf":[{"type":"string"},{"enum":[3]}]},{"type":"null"}]},"any":{"type":"object","additionalProperties":{}}},"required":["kind"]}`,
 		"weather":       `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`,
 		"weather_later": `{"type":"object","properties":{},"required":[]}`,
 	} {
@@ -240,6 +54,8 @@ func TestGoodPlugin(t *testing.T) {
 		{"plain", `{"depth":1}`, "", "path: missing"},
 		{"whole", `{"mode":"c"}`, "", "expected one of"},
 		{"whole", `{"mode":"a"}`, "[the answer is empty]", ""},
+		{"old", `{"kind":"a"}`, `{"kind":"a","list":[]}`, ""},
+		{"old", `{"kind":"a","list":[{"n":"x"}]}`, "", "list.0.n: Expected number"},
 		{"weather", `{"city":"Rome"}`, "sunny in Rome", ""},
 		{"huge", `{}`, "[cut here: the answer has ", ""},
 		{"throws", `{}`, "", "no luck"},
@@ -474,6 +290,78 @@ func TestAbortAskProgress(t *testing.T) {
 	if r, err := h.Call(t.Context(), Call{Tool: "asks", Ask: ask}, nil, nil); err != nil || r.Text != "allowed" || !strings.Contains(asked, `"permission":"external"`) {
 		t.Errorf("%+v, %v, %s", r, err, asked)
 	}
+}
+
+// The client reaches the program's server with the token, as OpenCode's SDK or, without that, as our own.
+func TestClient(t *testing.T) {
+	for _, modules := range []string{"sdk", "none"} {
+		var mu sync.Mutex
+		var got []string
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			mu.Lock()
+			got = append(got, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+r.Header.Get("Authorization")+" "+string(body)))
+			mu.Unlock()
+			w.Header().Set("Content-Type", "application/json")
+			if strings.Contains(r.URL.Path, "gone") {
+				w.WriteHeader(http.StatusNotFound)
+			}
+			_, _ = io.WriteString(w, `{"id":"ses_1"}`)
+		}))
+		defer server.Close()
+		s := file(t, "client.js")
+		s.Options = json.RawMessage(`{"modules":"` + modules + `"}`)
+		h, _ := openSources(t, Options{Modules: modules, Server: Server{URL: server.URL + "/t/x", Token: "secret"}}, s)
+		r, err := call(t, h, "talk", `{}`)
+		if want := `["ses_1","ses_1",true,true]`; err != nil || r.Text != want {
+			t.Errorf("%s: %+v, %v", modules, r, err)
+		}
+		want := `[POST /t/x/session Bearer secret {"title":"t"} POST /t/x/session/ses_1/message Bearer secret {"parts":[]} GET /t/x/session/gone Bearer secret POST /t/x/log Bearer secret {"service":"s","level":"info","message":"m"}]`
+		if mu.Lock(); fmt.Sprint(got) != want {
+			t.Errorf("%s: %s", modules, got)
+		}
+		mu.Unlock()
+	}
+}
+
+// Fifty workers with a plugin on every call, whose process is killed again and again: no call waits for it, and none is lost but those of
+// the moment.
+func TestKilledUnderLoad(t *testing.T) {
+	h, s := open(t, Options{Backoff: time.Millisecond}, "second.js")
+	var wg sync.WaitGroup
+	var ok, without atomic.Int32
+	for range 50 {
+		wg.Go(func() {
+			for range 60 {
+				out := map[string]any{"list": []string{}}
+				ran, err := h.Run(t.Context(), "chat.params", nil, &out)
+				switch list := fmt.Sprint(out["list"]); {
+				case err != nil || len(ran) > 1:
+					t.Errorf("%+v, %v", ran, err)
+				case len(ran) == 1 && ran[0].Err == nil && list == "[second saw 0]":
+					ok.Add(1)
+				case list == "[]":
+					without.Add(1)
+				default:
+					t.Errorf("%+v: %s", ran, list)
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+		})
+	}
+	for range restarts {
+		time.Sleep(50 * time.Millisecond)
+		s.mu.Lock()
+		s.all[len(s.all)-1].Kill()
+		s.mu.Unlock()
+		until(t, h, "second", func(s Status) bool { return s.State == Restarting })
+		until(t, h, "second", func(s Status) bool { return s.State == Ready })
+	}
+	wg.Wait()
+	if ok.Load() == 0 || without.Load() == 0 || ok.Load()+without.Load() != 50*60 {
+		t.Errorf("%d with the plugin, %d without", ok.Load(), without.Load())
+	}
+	t.Logf("%d with the plugin, %d without", ok.Load(), without.Load())
 }
 
 func TestEvents(t *testing.T) {

@@ -67,7 +67,7 @@ func (h *Host) Run(ctx context.Context, hook string, input, output any) ([]Ran, 
 		began := time.Now()
 		changed, refusal, err := h.hook(ctx, p.plug, p.car, hook, in, out)
 		r := Ran{Plugin: p.name, Took: time.Since(began), Err: err}
-		if err == nil && changed != nil {
+		if err == nil && changed != nil && output != nil {
 			fresh := reflect.New(reflect.TypeOf(output).Elem())
 			if err := json.Unmarshal(changed, fresh.Interface()); err != nil {
 				r.Err = p.wrong(centurion.KindInvalidRequest, "left an output of %s that has another shape: %v", hook, err)

@@ -194,6 +194,9 @@ func TestOrder(t *testing.T) {
 		if err != nil || len(ran) != 3 || ran[0].Plugin != "a" || ran[1].Plugin != "b" || ran[2].Plugin != "a#2" || out.Last != "a#2" {
 			t.Errorf("%+v, %v, %+v", ran, err, out)
 		}
+		if _, err := h.Run(t.Context(), "shell.env", nil, nil); err != nil {
+			t.Error(err)
+		}
 		tools, err := h.Tools()
 		if len(tools) != 1 || err == nil || !strings.Contains(err.Error(), "both Centurion and the plugin a have a tool read") ||
 			!strings.Contains(err.Error(), "both the plugin a and the plugin a#2 have a tool t") || centurion.KindOf(err) != centurion.KindConflict {

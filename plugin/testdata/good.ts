@@ -1,4 +1,5 @@
 import { tool, type Plugin } from "@opencode-ai/plugin"
+import { z as z3 } from "zod/v3"
 
 const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 const two = ["config", "chat.message", "chat.params", "chat.headers", "permission.ask", "command.execute.before", "tool.execute.before", "tool.execute.after", "shell.env",
@@ -30,6 +31,15 @@ export const Good: Plugin = async ({ $, client, directory, worktree, serverUrl }
         execute: async (args: any) => ({ output: args }),
       },
       whole: { args: { type: "object", properties: { mode: { enum: ["a", "b"] } }, required: ["mode"] }, execute: async () => {} },
+      old: {
+        args: {
+          kind: z3.enum(["a", "b"]).describe("a kind"),
+          list: z3.array(z3.object({ n: z3.number(), s: z3.string().optional() })).default([]),
+          either: z3.union([z3.string(), z3.literal(3)]).nullable().optional(),
+          any: z3.record(z3.any()).optional(),
+        },
+        execute: async (args: any) => JSON.stringify(args),
+      },
       huge: { args: {}, execute: async () => "x".repeat(50 << 20) },
       throws: { args: {}, execute: () => Promise.reject(new Error("no luck")) },
       picture: {
