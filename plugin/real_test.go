@@ -241,6 +241,21 @@ func TestDying(t *testing.T) {
 	}
 }
 
+// When nothing says which plugin ended their process, each gets one of its own.
+func TestUnknownCause(t *testing.T) {
+	h, s := open(t, Options{Backoff: time.Millisecond}, "dying.js", "second.js")
+	s.mu.Lock()
+	s.all[0].Kill()
+	s.mu.Unlock()
+	for _, name := range []string{"dying", "second"} {
+		until(t, h, name, func(s Status) bool { return s.State == Ready && s.Restarts == 1 })
+	}
+	if s.mu.Lock(); len(s.starts) != 3 || s.starts[0].Name != "plugins" || s.starts[1].Name == s.starts[2].Name {
+		t.Errorf("%+v", s.starts)
+	}
+	s.mu.Unlock()
+}
+
 func TestFlooding(t *testing.T) {
 	for _, what := range []string{"messages", "nonsense", "line"} {
 		t.Run(what, func(t *testing.T) {
