@@ -194,6 +194,10 @@ func TestOrder(t *testing.T) {
 		if err != nil || len(ran) != 3 || ran[0].Plugin != "a" || ran[1].Plugin != "b" || ran[2].Plugin != "a#2" || out.Last != "a#2" {
 			t.Errorf("%+v, %v, %+v", ran, err, out)
 		}
+		raw := json.RawMessage(`{"kept":1}`)
+		if ran, err := h.Run(t.Context(), "shell.env", nil, &raw); err != nil || string(raw) != `{"last":"a#2"}` || fmt.Sprint(ran[0].Changed) != "[kept last]" {
+			t.Errorf("%s, %v, %+v", raw, err, ran)
+		}
 		if _, err := h.Run(t.Context(), "shell.env", nil, nil); err != nil {
 			t.Error(err)
 		}
