@@ -10,9 +10,9 @@ import (
 type Hooks interface {
 	// Has reports whether a plugin has a hook.
 	Has(hook string) bool
-	// Run passes input, which becomes a JSON object, and output, which is one, to the hook of each plugin in turn, and returns what they made
+	// Hook passes input, which becomes a JSON object, and output, which is one, to the hook of each plugin in turn, and returns what they made
 	// of output. An error is the refusal of a plugin, which it names; only [HookToolBefore] has any.
-	Run(ctx context.Context, hook string, input any, output json.RawMessage) (json.RawMessage, error)
+	Hook(ctx context.Context, hook string, input any, output json.RawMessage) (json.RawMessage, error)
 }
 
 // RunHook passes input and output to a hook and returns what plugins made of output: output itself without such a hook, after an error, and
@@ -25,7 +25,7 @@ func RunHook[T any](ctx context.Context, hooks Hooks, hook string, input any, ou
 	if err != nil {
 		return output, err
 	}
-	if b, err = hooks.Run(ctx, hook, input, b); err != nil {
+	if b, err = hooks.Hook(ctx, hook, input, b); err != nil {
 		return output, err
 	}
 	var changed T

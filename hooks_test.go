@@ -15,7 +15,7 @@ type oneHook struct {
 
 func (h oneHook) Has(hook string) bool { return hook == "x" }
 
-func (h oneHook) Run(context.Context, string, any, json.RawMessage) (json.RawMessage, error) {
+func (h oneHook) Hook(context.Context, string, any, json.RawMessage) (json.RawMessage, error) {
 	return json.RawMessage(h.answer), h.err
 }
 

@@ -60,9 +60,10 @@ type Pick struct {
 
 // Cast is a set of agents by name.
 type Cast struct {
-	agents []Agent
-	extern []string // the prefixes of tools from outside: see [Cast.Beside]
-	owner  string   // the only agent of a cast without roles; "" with the four
+	agents  []Agent
+	servers []string // see [Cast.Beside]
+	plugins bool     // likewise
+	owner   string   // the only agent of a cast without roles; "" with the four
 }
 
 // Default returns the four agents of a mission with the tools of their roles.
@@ -155,10 +156,11 @@ func (a Agent) MayDelegate(to string) bool {
 	return slices.ContainsFunc(a.Delegates, func(n string) bool { return strings.EqualFold(n, to) })
 }
 
-// Beside returns the cast with the names of MCP servers and plugins, whose tools definitions may name.
-func (c *Cast) Beside(sources []string) *Cast {
+// Beside returns the cast with the names of MCP servers, whose tools definitions may name. With plugins, whose tools are not known before they
+// run, definitions may name any.
+func (c *Cast) Beside(servers []string, plugins bool) *Cast {
 	out := *c
-	out.extern = sources
+	out.servers, out.plugins = servers, plugins
 	return &out
 }
 

@@ -27,7 +27,7 @@ func TestExternalTools(t *testing.T) {
 		{"the assistant with one tool", DefaultAssistant(), map[string]bool{"*": false, "linear_make": true, "read": true}, "linear_make"},
 	} {
 		for _, name := range []string{test.cast.role(true), "own"} {
-			cast, notes, err := test.cast.Beside([]string{"linear", "github", "update"}).With(Definition{Name: name, Tools: test.tools})
+			cast, notes, err := test.cast.Beside([]string{"linear", "github", "update"}, false).With(Definition{Name: name, Tools: test.tools})
 			if err != nil || len(notes) > 0 {
 				t.Fatal(test.name, err, notes)
 			}
@@ -41,10 +41,10 @@ func TestExternalTools(t *testing.T) {
 			}
 		}
 	}
-	if a, _, err := Default().Beside([]string{"update"}).With(Definition{Name: Worker, Tools: map[string]bool{"update_context": false}}); err != nil || get(t, a, Worker).Holds("update_context") {
+	if a, _, err := Default().Beside([]string{"update"}, false).With(Definition{Name: Worker, Tools: map[string]bool{"update_context": false}}); err != nil || get(t, a, Worker).Holds("update_context") {
 		t.Errorf("a tool of the program is taken for a server's: %v", err)
 	}
-	_, _, err := Default().Beside([]string{"linear"}).With(Definition{Name: Worker, Tools: map[string]bool{"lineer_find": true}, Source: "a.json"})
+	_, _, err := Default().Beside([]string{"linear"}, false).With(Definition{Name: Worker, Tools: map[string]bool{"lineer_find": true}, Source: "a.json"})
 	if centurion.KindOf(err) != centurion.KindConfig || !strings.Contains(err.Error(), `no tool "lineer_find"`) {
 		t.Errorf("a tool of no server: %v", err)
 	}

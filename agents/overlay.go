@@ -260,7 +260,9 @@ func (o *overlay) picks(d Definition) (out []Pick) {
 
 // fromOutside reports whether a name is that of a tool of an MCP server or a plugin.
 func (c *Cast) fromOutside(tool string) bool {
-	return !strings.Contains(tool, "*") && !slices.Contains(c.speaks(), strings.ToLower(tool)) && slices.ContainsFunc(c.extern, func(source string) bool { return strings.HasPrefix(tool, source+"_") })
+	_, other := foreign()[strings.ToLower(tool)]
+	return !other && !strings.Contains(tool, "*") && !slices.Contains(c.speaks(), strings.ToLower(tool)) &&
+		(c.plugins || slices.ContainsFunc(c.servers, func(server string) bool { return strings.HasPrefix(tool, server+"_") }))
 }
 
 // choose applies a definition's tools to those held.

@@ -48,7 +48,7 @@ func (cfg *Config) Cast(profile string) (*agents.Cast, error) {
 	if profile == agents.ProfileAssistant {
 		base = agents.DefaultAssistant()
 	}
-	cast, notes, err := base.Beside(cfg.serverNames()).With(defs...)
+	cast, notes, err := base.Beside(cfg.serverNames(), len(cfg.Plugins) > 0).With(defs...)
 	for _, n := range notes {
 		say("%s", n)
 	}

@@ -28,6 +28,7 @@
 //     A provider that rests on them is refused ([Untrusted]).
 //   - {env:NAME}, which is left as it stands, except a known provider's own variable at its usual address. {file:path} must always stay
 //     inside the project, and is part of the content.
+//   - Plugins, and files that are plugins or tools: they run.
 //   - MCP servers: they run commands, and what agents do goes there.
 //   - Instructions outside the project.
 //   - verify, worktree.setup and shell in commands are returned, marked as foreign ([Config.Origin], [Command]); their users refuse them.
@@ -46,6 +47,7 @@ import (
 
 	"centurion"
 	"centurion/mcp"
+	"centurion/plugin"
 	"centurion/provider/catalog"
 	"centurion/trust"
 )
@@ -67,6 +69,7 @@ type Config struct {
 	Agents       map[string]Agent   // by lower-case name
 	Commands     map[string]Command // by name, without the slash
 	Servers      []mcp.Server       // in the files' order
+	Plugins      []plugin.Source    // in the order in which they were read
 	Permission   []PermissionLevel  // in the order they were read
 	// AgentPermission is the permissions of single agents in the project's files, by lower-case name, in the order they were read. Those
 	// of the person's own files are in Agents.

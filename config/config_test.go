@@ -446,14 +446,14 @@ func TestSubstitution(t *testing.T) {
 // the doctor. What wants nothing is not told.
 func TestNotices(t *testing.T) {
 	w := newWorld(t)
-	w.global("opencode/opencode.json", `{"$schema":"x","theme":"dark","username":"me","mcp":{},"plugin":["p"],"max_workers":3,"permision":{"bash":"deny"},"formatter":false,
+	w.global("opencode/opencode.json", `{"$schema":"x","theme":"dark","username":"me","mcp":{},"shell":"fish","max_workers":3,"permision":{"bash":"deny"},"formatter":false,
 		"agent":{"a":{"variant":"high","permission":{"bsah":"deny","doom_loop":"ask","mytool_*":"deny","mytool":"deny"}}},"provider":{"p":{"models":{"m.1":{"name":"M","cost":{"input":1,"output":1,"context_over_200k":{"input":2,"output":2}}}}}}}`)
 	w.project("opencode.json", `{"model":"{env:HOME}/b","theme":"{env:HOME}","instructions":["ok/*.md","../x.md","/etc/passwd","~/.ssh/id","https://x.example/y"]}`)
 	c := w.load()
 	if len(c.Notices) != 1 {
 		t.Fatalf("notices: %s", strings.Join(c.Notices, "\n"))
 	}
-	want := "~/.config/opencode/opencode.json: ignored: plugin, max_workers (belongs in .opencode/centurion.jsonc), permision (did you mean \"permission\"?)" +
+	want := "~/.config/opencode/opencode.json: ignored: shell, max_workers (belongs in .opencode/centurion.jsonc), permision (did you mean \"permission\"?)" +
 		" and 4 more (see: centurion doctor)"
 	if got := filepath.ToSlash(c.Notices[0]); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -467,7 +467,7 @@ func TestNotices(t *testing.T) {
 	for _, i := range c.Ignored {
 		got = append(got, fmt.Sprint(i.Key, " ", i.Loud))
 	}
-	if diff := cmp.Diff([]string{"theme false", "username false", "plugin true", "max_workers true", "permision true", "theme false", "agent.a.variant true", "agent.a.permission.bsah true", "agent.a.permission.doom_loop true",
+	if diff := cmp.Diff([]string{"theme false", "username false", "shell true", "max_workers true", "permision true", "theme false", "agent.a.variant true", "agent.a.permission.bsah true", "agent.a.permission.doom_loop true",
 		"provider.p.models.m.1.cost.context_over_200k true"}, got); diff != "" {
 		t.Error(diff)
 	}

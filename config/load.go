@@ -159,7 +159,7 @@ func (l *loader) openCode() error {
 		}
 	}
 	if global != "" {
-		if err := l.markdown(global, false); err != nil {
+		if err := cmp.Or(l.markdown(global, false), l.scanPlugins(global, false)); err != nil {
 			return err
 		}
 	}
@@ -168,7 +168,7 @@ func (l *loader) openCode() error {
 		if err := l.openDir(dir); err != nil {
 			return err
 		}
-		if err := l.markdown(dir, true); err != nil {
+		if err := cmp.Or(l.markdown(dir, true), l.scanPlugins(dir, true)); err != nil {
 			return err
 		}
 	}
@@ -249,6 +249,10 @@ func (l *loader) addOpen(n *node) error {
 				return m.value.mismatch(m.key, "allow, ask, deny or an object with rules")
 			}
 			l.c.Permission = append(l.c.Permission, l.level(m.key, m.value))
+		case "plugin":
+			if err := l.plugins(m.value); err != nil {
+				return err
+			}
 		case "instructions":
 			if err := l.instructions(m.value); err != nil {
 				return err

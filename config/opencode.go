@@ -54,7 +54,7 @@ func openCodeKeys() []openKey {
 		{"provider.*.options.chunkTimeout", quiet, "see `idle_timeout`"},
 		{"provider.*.options.*", loud, "belongs to a package of OpenCode's"},
 		{"provider.*.id", quiet, "the key is the id"},
-		{"plugin", loud, "this version has no plugins"},
+		{"plugin", honoured, "OpenCode's plugins (docs/plugins.md)"},
 		{"formatter", loud, "nothing formats what agents write"},
 		{"lsp", loud, "agents have no language servers"},
 		{"skills", loud, "skills are found in their usual directories only"},

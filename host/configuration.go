@@ -17,6 +17,7 @@ import (
 	"centurion/event"
 	"centurion/orchestrator"
 	"centurion/permission"
+	"centurion/plugin"
 	"centurion/recovery"
 	"centurion/redact"
 	"centurion/sandbox"
@@ -88,7 +89,11 @@ func (h *Host) configuration(ctx context.Context, cfg *config.Config, hub *event
 		return err == nil && book.Holds(trust.Sum(string(text)))
 	}
 	h.servers = newServers(cfg.Servers, h.Place, h.workspace.Dir(), h.runner, how.Version)
-	oc.External = h.servers
+	h.plugins = newPlugins(cfg.Plugins, cfg.PluginDir(), h.Place, h.workspace.Dir(), h.runner, how.Version)
+	oc.External = external{h.servers, h.plugins}
+	if len(cfg.Plugins) > 0 {
+		oc.Hooks = h.plugins
+	}
 	oc.Fallback, oc.Concurrency, oc.Policies, oc.Instructions, oc.Keys = chains.For, caps, overlap, cfg.Finder(), h.models.keys
 	return oc, nil
 }
@@ -193,6 +198,19 @@ func (p Place) Servers(ctx context.Context, cfg *config.Config, ws *workspace.Wo
 	return out, notices, err
 }
 
+// Plugins starts the plugins of a project and says what became of them, outside of a host.
+func (p Place) Plugins(ctx context.Context, cfg *config.Config, ws *workspace.Workspace, version string) (out []plugin.Status, offered []centurion.ExternalTool, err error) {
+	err = p.withRunner(cfg, func(r *sandbox.Runner) error {
+		s := newPlugins(cfg.Plugins, cfg.PluginDir(), p, ws.Dir(), r, version)
+		host := s.start()
+		err := host.Settled(ctx)
+		offered = s.Tools() // and they are remembered
+		out = host.Status()
+		return errors.Join(err, s.Close())
+	})
+	return out, offered, err
+}
+
 // withRunner calls do with a runner that confines like a host's, outside of one.
 func (p Place) withRunner(cfg *config.Config, do func(*sandbox.Runner) error) error {
 	dir, err := os.MkdirTemp("", "centurion-")
@@ -231,7 +249,7 @@ func (p Place) confinement(cfg *config.Config, home, dir string) (*sandbox.Confi
 	limits := sandbox.DefaultLimits()
 	limits.Processes = cmp.Or(cfg.Own.MaxProcesses, limits.Processes)
 	limits.Memory = cmp.Or(int64(cfg.Own.MaxMemory)<<20, limits.Memory)
-	return &sandbox.Confinement{Way: way, Read: []string{p.Dir}, Hide: append(sandbox.Hidden(home), filepath.Dir(filepath.Dir(p.State))),
+	return &sandbox.Confinement{Way: way, Read: []string{p.Dir, cfg.PluginDir()}, Hide: append(sandbox.Hidden(home), filepath.Dir(filepath.Dir(p.State))),
 		Home: home, Protect: []string{".git", ".opencode"}, Caches: sandbox.Caches(home, os.Getenv), Limits: limits, Cache: cache, Dir: dir}, nil
 }
 

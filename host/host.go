@@ -46,6 +46,7 @@ type Host struct {
 	stopCleaner context.CancelFunc // ends the cleaner; nil before it has started
 	runner      *sandbox.Runner
 	servers     *Servers
+	plugins     *Plugins
 	stopForce   func() bool  // undoes the killing of commands at Options.Force
 	told        atomic.Int64 // when the last note of a refused process was made, in Unix nanoseconds
 }
@@ -266,7 +267,7 @@ func (h *Host) Close() error {
 		errs = append(errs, h.missions.Project.Close())
 	}
 	if h.servers != nil {
-		errs = append(errs, h.servers.Close())
+		errs = append(errs, h.servers.Close(), h.plugins.Close())
 	}
 	if h.runner != nil {
 		errs = append(errs, h.runner.Close())

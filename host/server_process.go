@@ -16,9 +16,10 @@ import (
 	"centurion"
 	"centurion/guard"
 	"centurion/mcp"
+	"centurion/sandbox"
 )
 
-// program is the process of a server.
+// program is a process that serves this one over its standard streams.
 type program struct {
 	*io.PipeReader // what it writes
 	*io.PipeWriter // what it reads
@@ -27,44 +28,42 @@ type program struct {
 	err            error // once it has ended
 }
 
-// start starts a server, confined like a command of an agent, with the network. It may write in a directory of its own and in temporary
-// ones, and read the project.
-func (s *Servers) start(ctx context.Context, one mcp.Server) (mcp.Process, error) {
-	dir := filepath.Join(s.state, fileName(one))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, StateError(dir, err)
+// served is a program to start.
+type served struct {
+	name    string
+	command []string
+	env     []string
+	dir     string // where it runs, absolute
+	own     string // the directory in which it may write
+}
+
+// serve starts a program, confined like a command of an agent, with the network. It may write in a directory of its own and in temporary
+// ones, and read the project. ctx limits the start.
+func serve(ctx context.Context, run *sandbox.Runner, s served) (*program, error) {
+	if err := os.MkdirAll(s.own, 0o700); err != nil {
+		return nil, StateError(s.own, err)
 	}
-	words := make([]string, len(one.Command))
-	for i, w := range one.Command {
+	words := make([]string, len(s.command))
+	for i, w := range s.command {
 		quoted, err := syntax.Quote(w, syntax.LangPOSIX)
 		if err != nil {
-			return nil, &centurion.Error{Op: "mcp." + one.Name, Kind: centurion.KindConfig, Msg: fmt.Sprintf("%q cannot be part of a command", w), Err: err}
+			return nil, &centurion.Error{Op: "start " + s.name, Kind: centurion.KindConfig, Msg: fmt.Sprintf("%q cannot be part of a command", w), Err: err}
 		}
 		words[i] = quoted
-	}
-	c := centurion.Command{Script: "exec " + strings.Join(words, " "), Dir: s.options.Root, Workspace: dir, Network: true, Timeout: centurion.NoTimeout}
-	if one.Cwd != "" {
-		c.Dir = filepath.Join(s.options.Root, filepath.FromSlash(one.Cwd))
-		if filepath.IsAbs(one.Cwd) {
-			c.Dir = one.Cwd
-		}
-	}
-	for name, value := range one.Environment {
-		c.Env = append(c.Env, name+"="+value)
 	}
 	p := &program{ended: make(chan struct{})}
 	var life context.Context
 	life, p.kill = context.WithCancelCause(context.Background())
+	said := &lastLines{}
+	c := centurion.Command{Script: "exec " + strings.Join(words, " "), Dir: s.dir, Workspace: s.own, Env: s.env, Network: true, Errors: said, Timeout: centurion.NoTimeout}
 	var stdout *io.PipeWriter
 	p.PipeReader, stdout = io.Pipe()
 	c.Input, p.PipeWriter = io.Pipe()
-	said := &lastLines{}
-	c.Errors = said
 	begun := make(chan struct{})
 	var group guard.Group
-	group.Go("MCP server "+one.Name, func() error {
+	group.Go(s.name, func() error {
 		defer close(p.ended)
-		res, err := s.runner.RunBackground(life, c, stdout, func(int) { close(begun) })
+		res, err := run.RunBackground(life, c, stdout, func(int) { close(begun) })
 		if p.err = err; err == nil {
 			p.err = fmt.Errorf("it ended with exit code %d%s", res.ExitCode, said)
 		}
@@ -79,6 +78,24 @@ func (s *Servers) start(ctx context.Context, one mcp.Server) (mcp.Process, error
 		p.Kill()
 		return nil, errors.Join(context.Cause(ctx), group.Wait())
 	}
+}
+
+// start starts a server.
+func (s *Servers) start(ctx context.Context, one mcp.Server) (mcp.Process, error) {
+	of := served{name: "MCP server " + one.Name, command: one.Command, dir: s.options.Root, own: filepath.Join(s.state, fileName(one))}
+	if filepath.IsAbs(one.Cwd) {
+		of.dir = one.Cwd
+	} else if one.Cwd != "" {
+		of.dir = filepath.Join(s.options.Root, filepath.FromSlash(one.Cwd))
+	}
+	for name, value := range one.Environment {
+		of.env = append(of.env, name+"="+value)
+	}
+	p, err := serve(ctx, s.runner, of)
+	if err != nil {
+		return nil, err // a nil program in the interface would not be none
+	}
+	return p, nil
 }
 
 // Close implements [mcp.Process].

@@ -120,7 +120,7 @@ func lacks(t testing.TB, text string, parts ...string) {
 
 func castBeside(t *testing.T, defs ...agents.Definition) *agents.Cast {
 	t.Helper()
-	c, _, err := agents.Default().Beside([]string{"linear", "github"}).With(defs...)
+	c, _, err := agents.Default().Beside([]string{"linear", "github"}, false).With(defs...)
 	if err != nil {
 		t.Fatal(err)
 	}

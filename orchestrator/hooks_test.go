@@ -29,7 +29,7 @@ type plugin struct {
 
 func (p *plugin) Has(hook string) bool { return p.hooks[hook] != nil }
 
-func (p *plugin) Run(_ context.Context, hook string, input any, output json.RawMessage) (json.RawMessage, error) {
+func (p *plugin) Hook(_ context.Context, hook string, input any, output json.RawMessage) (json.RawMessage, error) {
 	in, out := object{}, object{}
 	given, err := json.Marshal(input)
 	if err != nil || json.Unmarshal(given, &in) != nil || json.Unmarshal(output, &out) != nil {

@@ -38,6 +38,7 @@ const (
 	Setup      Kind = "setup"      // a command that prepares a worktree
 	Verify     Kind = "verify"     // an acceptance command
 	Server     Kind = "server"     // an MCP server
+	Plugin     Kind = "plugin"     // a plugin, or a file with tools
 )
 
 // Item is one thing that runs or counts only when its file is trusted.

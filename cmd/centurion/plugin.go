@@ -1,50 +1,159 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"centurion"
-	"centurion/server"
+	"centurion/plugin"
+	"centurion/session"
 	"centurion/text"
 )
 
 func pluginCommand(c *cli) *cobra.Command {
-	cmd := &cobra.Command{Use: "plugin", Short: "Show MCP servers and their tools", Args: exactly(0, 0, "a command such as list"),
+	cmd := &cobra.Command{Use: "plugin", Short: "Show and install plugins and MCP servers", Args: exactly(0, 0, "a command such as list"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(plainCommand("list", "Connect the MCP servers and list their tools",
-		"Connect the MCP servers of the configuration (`mcp` in opencode.json) and list what they offer. That is remembered, so that the\n"+
-			"next conversation has these tools from its first request on.",
-		"  centurion plugin list\n  centurion plugin list --format json",
-		func(ctx context.Context, f *readFlags) error {
-			p, ws, err := c.locate(f.dir)
-			if err != nil {
-				return err
-			}
-			defer ws.Close()
-			cfg, err := c.configured(f.dir)
+	cmd.AddCommand(plainCommand("list", "Start the plugins and MCP servers and list their tools",
+		"Start the plugins and connect the MCP servers of the configuration (`plugin` and `mcp` in opencode.json, .opencode/plugins and\n"+
+			".opencode/tools), and list what they offer, and how many tokens the schemas of their tools take in a request. That is remembered, so\n"+
+			"that the next conversation has these tools from its first request on.",
+		"  centurion plugin list\n  centurion plugin list --format json", c.listPlugins), c.addPluginsCommand())
+	return cmd
+}
+
+// extensionRow is an MCP server or a plugin.
+type extensionRow struct {
+	Kind   string   `json:"kind"` // mcp or plugin
+	Name   string   `json:"name"`
+	State  string   `json:"state"`
+	Error  string   `json:"error,omitempty"`
+	Tools  []string `json:"tools"`
+	Tokens int      `json:"tokens,omitempty"` // of the schemas of its tools
+	// The rest is of plugins.
+	Version  string   `json:"version,omitempty"`
+	Hooks    []string `json:"hooks,omitempty"`
+	InitMS   int64    `json:"init_ms,omitempty"`
+	Restarts int      `json:"restarts,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
+}
+
+func (c *cli) listPlugins(ctx context.Context, f *readFlags) error {
+	p, ws, err := c.locate(f.dir)
+	if err != nil {
+		return err
+	}
+	defer ws.Close()
+	cfg, err := c.configured(f.dir)
+	if err != nil {
+		return err
+	}
+	c.notices(cfg)
+	servers, notices, err := p.Servers(ctx, cfg, ws, Version)
+	if err != nil {
+		return err
+	}
+	for _, n := range notices {
+		c.note(text.Clean(n))
+	}
+	rows := []extensionRow{}
+	for _, s := range servers {
+		row := extensionRow{Kind: "mcp", Name: s.Name, State: s.State, Error: s.Error, Tools: []string{}}
+		row.Tools, row.Tokens = names(s.Tools)
+		rows = append(rows, row)
+	}
+	plugins, offered, err := p.Plugins(ctx, cfg, ws, Version)
+	if err != nil {
+		return err
+	}
+	for _, s := range plugins {
+		row := extensionRow{Kind: "plugin", Name: s.Name, State: string(s.State), Version: s.Version, Hooks: s.Hooks, InitMS: s.Init.Milliseconds(), Restarts: s.Restarts, Notes: s.Notes}
+		if s.Err != nil {
+			row.Error = strings.Join(text.Filled(s.Err.Error(), centurion.HintOf(s.Err)), "; ")
+		}
+		row.Tools, row.Tokens = names(slices.DeleteFunc(slices.Clone(offered), func(t centurion.ExternalTool) bool { return !slices.Contains(s.Tools, t.Name) }))
+		rows = append(rows, row)
+	}
+	if len(rows) == 0 && f.format == "text" {
+		c.note("no plugins and no MCP servers are configured: name them under \"plugin\" and \"mcp\" in opencode.json (docs/plugins.md, docs/mcp.md)")
+	}
+	return printRows(c, f.format, rows, extensionRow.lines)
+}
+
+// names returns the names of tools, and the tokens that they take in a request.
+func names(all []centurion.ExternalTool) (names []string, tokens int) {
+	bytes := 0
+	for _, t := range all {
+		names = append(names, t.Name)
+		bytes += len(t.Name) + len(t.Description) + len(t.Schema)
+	}
+	return append([]string{}, names...), int(session.TokensOf(bytes))
+}
+
+func (r extensionRow) lines() string {
+	said := text.Clean(r.Error)
+	if said == "" {
+		said = strings.Join(text.Filled(centurion.Count(len(r.Tools), "tool")+text.When(r.Tokens > 0, fmt.Sprintf(" (%s)", centurion.Count(r.Tokens, "token"))),
+			text.When(len(r.Hooks) > 0, centurion.Count(len(r.Hooks), "hook"))), ", ")
+	}
+	lines := fmt.Sprintf("%-6s %-20s %-10s %s\n", r.Kind, strings.Join(text.Filled(r.Name, r.Version), "@"), r.State, oneLine(said))
+	for _, more := range append([]string{strings.Join(r.Tools, " "), strings.Join(r.Hooks, " ")}, r.Notes...) {
+		if more != "" {
+			lines += fmt.Sprintf("%39s%s\n", "", text.Clean(more))
+		}
+	}
+	return lines
+}
+
+func (c *cli) addPluginsCommand() *cobra.Command {
+	return &cobra.Command{Use: "add [NAME[@VERSION]...]", Short: "Install plugins from npm, and the runtime that they need",
+		Long: "Install plugins of OpenCode's from npm, and Bun, which runs them. Without a name, what the configuration names is installed.\n" +
+			"npm has to be installed; no script of a package runs. A plugin counts once it is named under `plugin` in opencode.json.",
+		Example: "  centurion plugin add\n  centurion plugin add opencode-skills@0.1.7", Args: exactly(0, -1, ""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := c.configured("")
 			if err != nil {
 				return err
 			}
 			c.notices(cfg)
-			rows, notices, err := p.Servers(ctx, cfg, ws, Version)
+			specs := args
+			if len(args) == 0 {
+				for _, s := range cfg.Plugins {
+					if s.Spec != "" && !s.Local {
+						specs = append(specs, s.Spec)
+					}
+				}
+			}
+			c.note("npm installs " + strings.Join(append([]string{"Bun"}, specs...), ", "))
+			bun, err := plugin.Install(cmd.Context(), cfg.PluginDir(), specs, runProgram)
 			if err != nil {
 				return err
 			}
-			for _, n := range notices {
-				c.note(text.Clean(n))
+			fmt.Fprintf(c.out, "installed, with Bun %s (%.12s)\n", bun.Version, bun.SHA256)
+			if len(args) > 0 {
+				quoted := text.Each(args, func(s string) string { return fmt.Sprintf("%q", s) })
+				c.note(`they count once they are named in opencode.json: "plugin": [` + strings.Join(quoted, ", ") + "]")
 			}
-			if len(rows) == 0 && f.format == "text" {
-				c.note("no MCP servers are configured: name them under \"mcp\" in opencode.json (docs/mcp.md)")
-			}
-			return printRows(c, f.format, rows, func(r server.ToolServer) string {
-				names := text.Each(r.Tools, func(t centurion.ExternalTool) string { return t.Name })
-				said := text.If(r.Error == "", centurion.Count(len(r.Tools), "tool"), text.Clean(r.Error))
-				return fmt.Sprintf("%-16s %-9s %s\n%s", r.Name, r.State, oneLine(said), text.When(len(names) > 0, fmt.Sprintf("%26s%s\n", "", strings.Join(names, " "))))
-			})
-		}))
-	return cmd
+			return nil
+		}}
+}
+
+// runProgram runs a program of the person's in a directory and returns its output.
+func runProgram(ctx context.Context, dir string, argv ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = dir
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrNotFound) {
+		err = os.ErrNotExist
+	}
+	return out.String(), err
 }

@@ -1,0 +1,62 @@
+package config
+
+import (
+	"path/filepath"
+	"slices"
+
+	"centurion/plugin"
+	"centurion/trust"
+)
+
+// PluginDir returns the directory in which `centurion plugin add` installs packages; "" without a state directory.
+func (c *Config) PluginDir() string {
+	state, err := c.opts.stateDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(state, "plugins")
+}
+
+// plugins collects the entries of all files. Those of an untrusted file do not count.
+func (l *loader) plugins(n *node) error {
+	if n.kind != kindArray {
+		return n.mismatch("plugin", "an array of names")
+	}
+	base := l.c.opts.Dir
+	if n.src.path != "" {
+		base = filepath.Dir(n.src.path)
+	}
+	for _, e := range n.elems {
+		if pair := e.kind == kindArray && (len(e.elems) == 1 || len(e.elems) == 2) && e.elems[0].kind == kindString; e.kind != kindString && !pair {
+			return e.mismatch("plugin", `a name or ["name", {options}]`)
+		}
+		if e.src.withholds(e.line, trust.Plugin, "%s", e.rawJSON()) {
+			continue
+		}
+		s := plugin.Find(e.rawJSON(), base, l.c.PluginDir())
+		if i := slices.IndexFunc(l.c.Plugins, func(o plugin.Source) bool { return o.Name == s.Name && o.File == s.File }); i >= 0 {
+			l.c.Plugins[i] = s // the nearest file's options count
+			continue
+		}
+		l.c.Plugins = append(l.c.Plugins, s)
+	}
+	return nil
+}
+
+// scanPlugins adds the files in a configuration directory that are plugins or tools. Each of a project's is trusted by itself.
+func (l *loader) scanPlugins(dir string, project bool) error {
+	for _, s := range plugin.Scan(dir) {
+		content, ok, err := readText(s.File)
+		if err != nil || !ok {
+			continue // what is no text is no plugin
+		}
+		src := l.source(s.File, project)
+		if project {
+			l.judge(src, content)
+		}
+		if !src.withholds(1, trust.Plugin, "%s", src.name) {
+			l.c.Plugins = append(l.c.Plugins, s)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"centurion"
+	"centurion/guard/durable"
+	"centurion/plugin"
+	"centurion/sandbox"
+	"centurion/text"
+	"centurion/tools"
+	"centurion/trust"
+)
+
+// Plugins are the plugins of a project. They are started when the first conversation begins. As of MCP servers, what they offered last is
+// kept, so that a conversation need not wait for them to know their tools.
+type Plugins struct {
+	all     []plugin.Source
+	modules string // where packages are installed
+	state   string
+	root    string // the project's directory
+	version string
+	runner  *sandbox.Runner
+
+	mu   sync.Mutex // protects what follows
+	host *plugin.Host
+	kept []centurion.ExternalTool
+}
+
+var (
+	_ tools.External  = (*Plugins)(nil)
+	_ centurion.Hooks = (*Plugins)(nil)
+)
+
+func newPlugins(all []plugin.Source, modules string, p Place, dir string, run *sandbox.Runner, version string) *Plugins {
+	return &Plugins{all: all, modules: modules, state: filepath.Join(p.State, "plugins"), root: dir, version: version, runner: run}
+}
+
+// start begins to start the plugins, unless that was done.
+func (p *Plugins) start() *plugin.Host {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.host != nil {
+		return p.host
+	}
+	bun, err := plugin.Installed(p.modules)
+	sources := slices.Clone(p.all)
+	for i := range sources {
+		if sources[i].Err == nil && sources[i].Command == nil {
+			sources[i].Err = err
+		}
+	}
+	p.kept = p.recall()
+	p.host = plugin.Open(sources, plugin.Options{Bun: bun.Path, State: filepath.Join(p.modules, "sidecar"), Modules: p.modules, Directory: p.root, Version: p.version,
+		Reserved: text.Each(tools.All(), tools.Tool.Name), Start: func(ctx context.Context, s plugin.Start) (plugin.Process, error) {
+			started, err := serve(ctx, p.runner, served{name: "plugin " + s.Name, command: s.Command, env: s.Env, dir: p.root, own: filepath.Join(p.state, "data")})
+			if err != nil {
+				return nil, err // a nil program in the interface would not be none
+			}
+			return started, nil
+		}})
+	return p.host
+}
+
+// Close ends the plugins.
+func (p *Plugins) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.host == nil {
+		return nil
+	}
+	return p.host.Close()
+}
+
+// Tools implements [tools.External]: what the plugins have, and while one is starting also what they had last.
+func (p *Plugins) Tools() []centurion.ExternalTool {
+	if len(p.all) == 0 {
+		return nil
+	}
+	host := p.start()
+	now, _ := host.Tools() // clashes are listed with the plugins
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !starting(host) {
+		p.remember(now)
+		return now
+	}
+	for _, t := range p.kept {
+		if !slices.ContainsFunc(now, func(o centurion.ExternalTool) bool { return o.Name == t.Name }) {
+			now = append(now, t)
+		}
+	}
+	slices.SortFunc(now, func(a, b centurion.ExternalTool) int { return cmp.Compare(a.Name, b.Name) })
+	return now
+}
+
+// Run implements [tools.External].
+func (p *Plugins) Run(ctx context.Context, c *tools.Call, name string, input json.RawMessage) (tools.Result, error) {
+	dir := c.Workspace.Dir()
+	r, err := p.start().Call(ctx, plugin.Call{Tool: name, Session: c.Session, Message: c.Message, CallID: c.ID, Agent: c.Agent, Directory: dir, Worktree: dir,
+		Ask: func(ctx context.Context, request json.RawMessage) error {
+			var a struct {
+				Permission       string `json:"permission"`
+				Patterns, Always []string
+				Metadata         map[string]any `json:"metadata"`
+			}
+			if err := json.Unmarshal(request, &a); err != nil {
+				return err
+			}
+			return c.Gate.Ask(ctx, c, tools.Access{Permission: cmp.Or(a.Permission, name), Patterns: a.Patterns, Always: a.Always, Metadata: a.Metadata})
+		}}, input, c.Progress)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	files := slices.DeleteFunc(r.Files, func(f centurion.File) bool { return !c.Media.Takes(f.Mime) })
+	out := tools.Result{Output: r.Text, Title: cmp.Or(r.Title, name), Attachments: files}
+	_ = json.Unmarshal(r.Metadata, &out.Metadata) // what is no object is not shown
+	return out, nil
+}
+
+// guards are the hooks by which a plugin forbids something: they wait for one that is starting.
+var guards = []string{centurion.HookToolBefore, centurion.HookAsk}
+
+// startLimit is how long such a hook waits for it.
+const startLimit = 10 * time.Second
+
+// Has implements [centurion.Hooks].
+func (p *Plugins) Has(hook string) bool {
+	host := p.start()
+	return host.Has(hook) || slices.Contains(guards, hook) && starting(host)
+}
+
+func starting(host *plugin.Host) bool {
+	return slices.ContainsFunc(host.Status(), func(s plugin.Status) bool { return s.State == plugin.Starting })
+}
+
+// Hook implements [centurion.Hooks].
+func (p *Plugins) Hook(ctx context.Context, hook string, input any, output json.RawMessage) (json.RawMessage, error) {
+	host := p.start()
+	if slices.Contains(guards, hook) {
+		limited, cancel := context.WithTimeout(ctx, startLimit)
+		_ = host.Settled(limited) // one that takes longer forbids nothing yet
+		cancel()
+	}
+	_, err := host.Run(ctx, hook, input, &output)
+	return output, err
+}
+
+// offered is what plugins had, and a sum of which ones they are.
+type offered struct {
+	Sum   string                   `json:"sum"`
+	Tools []centurion.ExternalTool `json:"tools"`
+}
+
+func (p *Plugins) sum() string {
+	var all []string
+	for _, s := range p.all {
+		all = append(all, s.Name, s.Version, s.File, string(s.Options))
+	}
+	return trust.Sum(strings.Join(all, "\x00"))
+}
+
+func (p *Plugins) file() string { return filepath.Join(p.state, "tools.json") }
+
+// recall reads what the plugins had. A file that cannot be read is as none.
+func (p *Plugins) recall() []centurion.ExternalTool {
+	var o offered
+	b, err := os.ReadFile(p.file())
+	if err != nil || json.Unmarshal(b, &o) != nil || o.Sum != p.sum() {
+		return nil
+	}
+	return o.Tools
+}
+
+// remember keeps what the plugins have. The lock is held.
+func (p *Plugins) remember(now []centurion.ExternalTool) {
+	same := func(a, b centurion.ExternalTool) bool {
+		return a.Name == b.Name && a.Description == b.Description && string(a.Schema) == string(b.Schema)
+	}
+	if slices.EqualFunc(p.kept, now, same) {
+		return
+	}
+	p.kept = slices.Clone(now)
+	if b, err := json.Marshal(offered{p.sum(), now}); err == nil && os.MkdirAll(p.state, 0o700) == nil {
+		_ = durable.Replace(p.file(), b, 0o600) // without it the next start does not know the tools at once
+	}
+}
+
+// external are the tools of several kinds of sources. Of two with one name the first counts.
+type external []tools.External
+
+// Tools implements [tools.External].
+func (x external) Tools() (all []centurion.ExternalTool) {
+	for _, one := range x {
+		for _, t := range one.Tools() {
+			if !slices.ContainsFunc(all, func(o centurion.ExternalTool) bool { return o.Name == t.Name }) {
+				all = append(all, t)
+			}
+		}
+	}
+	return all
+}
+
+// Run implements [tools.External].
+func (x external) Run(ctx context.Context, c *tools.Call, name string, input json.RawMessage) (tools.Result, error) {
+	for _, one := range x {
+		if slices.ContainsFunc(one.Tools(), func(t centurion.ExternalTool) bool { return t.Name == name }) {
+			return one.Run(ctx, c, name, input)
+		}
+	}
+	return tools.Result{}, &centurion.Error{Op: name, Kind: centurion.KindNotFound, Msg: "no MCP server and no plugin of this project has that tool now",
+		Hint: "continue without it; a person sees them with: centurion plugin list"}
+}
