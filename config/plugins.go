@@ -3,6 +3,7 @@ package config
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"centurion/plugin"
 	"centurion/trust"
@@ -22,6 +23,7 @@ func (l *loader) plugins(n *node) error {
 	if n.kind != kindArray {
 		return n.mismatch("plugin", "an array of names")
 	}
+	var err error
 	base := l.c.opts.Dir
 	if n.src.path != "" {
 		base = filepath.Dir(n.src.path)
@@ -34,6 +36,11 @@ func (l *loader) plugins(n *node) error {
 			continue
 		}
 		s := plugin.Find(e.rawJSON(), base, l.c.PluginDir())
+		if name, ok := strings.CutPrefix(s.Spec, nativePrefix); ok {
+			if s, err = native(e, name); err != nil {
+				return err
+			}
+		}
 		if i := slices.IndexFunc(l.c.Plugins, func(o plugin.Source) bool { return o.Name == s.Name && o.File == s.File }); i >= 0 {
 			l.c.Plugins[i] = s // the nearest file's options count
 			continue
@@ -41,6 +48,24 @@ func (l *loader) plugins(n *node) error {
 		l.c.Plugins = append(l.c.Plugins, s)
 	}
 	return nil
+}
+
+// nativePrefix begins the spec of a plugin that is a program of its own: ["exec:NAME", {"command": ["PROGRAM", "ARGUMENT"]}].
+const nativePrefix = "exec:"
+
+// native reads the entry of a native plugin.
+func native(e *node, name string) (plugin.Source, error) {
+	s := plugin.Source{Name: name, Spec: nativePrefix + name, Local: true}
+	var err error
+	if e.kind == kindArray && len(e.elems) == 2 {
+		if command := e.elems[1].get("command"); command != nil {
+			s.Command, err = command.strs("command", false)
+		}
+	}
+	if err == nil && (len(s.Command) == 0 || s.Command[0] == "" || name == "") {
+		err = e.src.fault(e.line, `write ["exec:words", {"command": ["python3", "words.py"]}]`, "plugin: %q names no command", s.Spec)
+	}
+	return s, err
 }
 
 // scanPlugins adds the files in a configuration directory that are plugins or tools. Each of a project's is trusted by itself.

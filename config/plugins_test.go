@@ -10,7 +10,7 @@ import (
 // Step 11, point 3: a person's plugins count; those of a project, named in its file or lying in its directories, only once they are trusted.
 func TestPlugins(t *testing.T) {
 	w := newWorld(t)
-	w.global("opencode/opencode.json", `{"plugin":["mine@1.0.0",["opts",{"a":1}]]}`)
+	w.global("opencode/opencode.json", `{"plugin":["mine@1.0.0",["opts",{"a":1}],["exec:words",{"command":["python3","w.py"]}]]}`)
 	w.global("opencode/plugins/own.js", "export default {}")
 	w.project("opencode.json", `{"plugin":["theirs","file:///tmp/x.js","./local.ts"],"agent":{"worker":{"tools":{"any_tool_at_all":true}}}}`)
 	w.project(".opencode/tool/greet.ts", "export default {}")
@@ -24,8 +24,11 @@ func TestPlugins(t *testing.T) {
 		return strings.Join(all, ", ")
 	}
 	c := w.load()
-	if got := listed(c); got != ` mine,  opts{"a":1}, plugin own` {
+	if got := listed(c); got != ` mine,  opts{"a":1},  words, plugin own` {
 		t.Errorf("untrusted: %s", got)
+	}
+	if got := strings.Join(c.Plugins[2].Command, " "); got != "python3 w.py" {
+		t.Errorf("the native one runs %q", got)
 	}
 	items := strings.Join(withheld(c), "; ")
 	for _, want := range []string{`plugin "theirs"`, `plugin "file:///tmp/x.js"`, `plugin "./local.ts"`, "plugin .opencode/tool/greet.ts", "plugin .opencode/plugin/guard.ts"} {
@@ -35,7 +38,7 @@ func TestPlugins(t *testing.T) {
 	}
 	w.trust()
 	c = w.load()
-	if got := listed(c); got != ` mine,  opts{"a":1},  theirs,  x,  local, plugin own, plugin guard, tool greet` {
+	if got := listed(c); got != ` mine,  opts{"a":1},  words,  theirs,  x,  local, plugin own, plugin guard, tool greet` {
 		t.Errorf("trusted: %s", got)
 	}
 	if cast, err := c.Cast("mission"); err != nil {
@@ -47,7 +50,7 @@ func TestPlugins(t *testing.T) {
 	if c = w.load(); strings.Contains(listed(c), "greet") || !strings.Contains(strings.Join(withheld(c), ""), "greet") {
 		t.Errorf("a file that has changed is still trusted: %s", listed(c))
 	}
-	for _, wrong := range []string{`"x"`, `[7]`, `[["x",{},1]]`, `[[]]`} {
+	for _, wrong := range []string{`"x"`, `[7]`, `[["x",{},1]]`, `[[]]`, `["exec:x"]`, `[["exec:x",{"command":[]}]]`, `[["exec:",{"command":["x"]}]]`} {
 		w.global("opencode/opencode.json", "{\n\"plugin\":"+wrong+"}")
 		_, err := Load(w.opts)
 		fails(t, err, centurion.KindConfig, "opencode.json:2", "plugin")

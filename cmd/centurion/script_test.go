@@ -59,9 +59,19 @@ const quietTime = 2 * time.Minute
 //	record FILE               write a mission into the project's state; see record_test.go
 //	browse STATUS FILE PATH [FORM]  ask a server for a page; see page_test.go
 //	tty STEPS N COMMAND...    run a command on a terminal (Linux); see tty_linux_test.go
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { scripts(t, "testdata/script") }
+
+// TestPluginScripts runs those that install something with npm.
+func TestPluginScripts(t *testing.T) {
+	if _, err := exec.LookPath("npm"); err != nil && os.Getenv("CI") == "" {
+		t.Skip("npm is missing")
+	}
+	scripts(t, "testdata/npm")
+}
+
+func scripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               setup,
