@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // check returns what a strict provider would refuse about a request, or "".
-func check(r Request, rewinds bool) string {
+func check(r Request, rewinds, recasts bool) string {
 	in := r.in
 	in.read()
 	if in.fault != "" {
@@ -33,6 +34,9 @@ func check(r Request, rewinds bool) string {
 	if summary := summaryIn(in.msgs); s.known && summary != s.summary {
 		s.summary, s.tools = summary, append([]byte(nil), tools...)
 		s.names, s.fault = readTools(tools)
+	}
+	if recasts && s.known && agentIn(s.system) != r.Agent() {
+		s.recast(in.msgs[0])
 	}
 	if !s.known {
 		s.known, s.system, s.tools, s.summary = true, in.msgs[0].Text, append([]byte(nil), tools...), summaryIn(in.msgs)
@@ -57,6 +61,14 @@ func summaryIn(msgs []Message) string {
 		return msgs[1].Text
 	}
 	return ""
+}
+
+// recast lets another agent continue the session: its system prompt and tools hold from now on, and the history stays.
+func (s *session) recast(system Message) {
+	s.known = false
+	for i, l := range s.lines {
+		s.lines[i].msgs = slices.Concat([]Message{system}, l.msgs[1:])
+	}
 }
 
 // checkOrder checks the order of the messages.

@@ -128,6 +128,17 @@ func TestSystemAndToolsStayTheSame(t *testing.T) {
 			t.Errorf("request %d: got %v, want %q (%s)", i+1, v, tt.want, got)
 		}
 	}
+	m.AllowRecasts()
+	for _, tt := range []struct {
+		system, tool string
+		violations   int
+	}{{"You are the one.", "read", 0}, {"You are the other.", "write", 0}, {"You are the other. Now.", "write", 1}, {"You are the other.", "read", 1}, {"You are the one.", "read", 0}} {
+		before := len(m.Violations())
+		post(t, m, "c", strings.Replace(tool(tt.tool), "abc", tt.system, 1))
+		if v := m.Violations()[before:]; len(v) != tt.violations {
+			t.Errorf("%s %s: %v", tt.system, tt.tool, v)
+		}
+	}
 	if names := m.Requests()[0].Tools(); !reflect.DeepEqual(names, []string{"read"}) {
 		t.Errorf("tools %v", names)
 	}

@@ -42,7 +42,7 @@ type session struct {
 	msgs   []Message
 	ends   []int // offsets in parsed where the messages end
 
-	known   bool // system and tools are those of the first request
+	known   bool // system and tools are those of the first request, or of the first one of another agent
 	system  string
 	tools   []byte
 	names   []string
@@ -82,8 +82,10 @@ func (r Request) System() string {
 var agentName = regexp.MustCompile(`(?i)^you are (?:the |an? )?([\w-]+)`)
 
 // Agent returns the lower-case name in a system prompt that starts with "You are the Name", or "".
-func (r Request) Agent() string {
-	if g := agentName.FindStringSubmatch(r.System()); g != nil {
+func (r Request) Agent() string { return agentIn(r.System()) }
+
+func agentIn(system string) string {
+	if g := agentName.FindStringSubmatch(system); g != nil {
 		return strings.ToLower(g[1])
 	}
 	return ""

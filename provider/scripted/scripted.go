@@ -168,6 +168,7 @@ type Model struct {
 	inFlight atomic.Int64
 	peak     atomic.Int64
 	rewinds  atomic.Bool // sessions may go back to an earlier point
+	recasts  atomic.Bool // sessions may continue with another agent
 	encoders sync.Pool
 
 	mu         sync.Mutex
@@ -207,6 +208,9 @@ func New(c Config) *Model {
 // AllowRewinds lets sessions go back to an earlier point of their history from now on: a program that continues from a copy of
 // another's state does not know the later requests.
 func (m *Model) AllowRewinds() { m.rewinds.Store(true) }
+
+// AllowRecasts lets sessions continue with another agent from now on, which has a system prompt and tools of its own.
+func (m *Model) AllowRecasts() { m.recasts.Store(true) }
 
 // Func returns a model that answers with f, which is called concurrently for several sessions.
 func Func(f func(Request) Answer) *Model { return New(Config{Func: f}) }

@@ -79,7 +79,7 @@ func (m *Model) complete(w http.ResponseWriter, r *http.Request, api api) {
 		return
 	}
 	if !m.cfg.NoCheck {
-		if fault := check(req, m.rewinds.Load()); fault != "" {
+		if fault := check(req, m.rewinds.Load(), m.recasts.Load()); fault != "" {
 			m.violation(&req, fault)
 			index := m.record(req)
 			m.answered(index, "", http.StatusBadRequest)
