@@ -45,6 +45,7 @@ const (
 	EventSessionDeleted EventType = "session.deleted" // its task ended long ago: it can be read but not resumed
 	EventSessionAborted EventType = "session.aborted" // a person has stopped its turn, or it continues
 	EventSessionModel   EventType = "session.model"   // it continues with another model
+	EventSessionAgent   EventType = "session.agent"   // it continues with another agent, which a message names
 	EventMessageCreated EventType = "message.created"
 	EventMessageUpdated EventType = "message.updated"
 	EventPartUpdated    EventType = "message.part.updated"

@@ -12,6 +12,8 @@
 //   delegate TEXT      calls the tool that starts another agent, with the prompt "say TEXT"
 //   plan TEXT          calls the tools that write a plan of two items, and start an agent on the first one with the prompt "say TEXT"
 //   call TOOL JSON     calls any tool, known or not
+//   system TEXT        says yes if the system prompt has TEXT, else no
+//   offered TOOL       says yes if the tool is offered, else no
 //   fail               is refused with status 400
 //
 // After the result of a tool it answers "Result: " and the beginning of it. The first line of its output is its base URL.
@@ -21,7 +23,7 @@ import path from 'node:path'
 
 const usage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }
 const sleep = ms => new Promise(done => setTimeout(done, ms))
-const words = /^(say|think|slow|run bash:|write|read|ask a question|todo|delegate|plan|call|fail)(?: +(.*))?$/m
+const words = /^(say|think|slow|run bash:|write|read|ask a question|todo|delegate|plan|call|system|offered|fail)(?: +(.*))?$/m
 
 function text(content) {
   if (typeof content === 'string') return content
@@ -72,6 +74,8 @@ function answer(body) {
     case 'say': return { text: rest }
     case 'think': return { thought: 'Let me think about ' + rest + '.', text: rest }
     case 'slow': return { text: Array.from({ length: Number(rest) || 50 }, (_, i) => 'word' + (i + 1) + ' ').join(''), slow: true }
+    case 'system': return { text: system.includes(rest) ? 'yes' : 'no' }
+    case 'offered': return { text: tools.some(t => t.function?.name === rest) ? 'yes' : 'no' }
     case 'fail': return { refused: 'this model refuses' }
   }
   const made = calls(word, rest, tools.map(t => t.function?.name), process.env.DIRECTORY ?? process.cwd())

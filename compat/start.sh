@@ -78,6 +78,7 @@ cat >"$home/.config/opencode/opencode.json" <<JSON
   "permission": {
     "bash": { "*": "allow", "ask-*": "ask", "expr *": "ask", "factor *": "ask", "seq *": "ask", "basename *": "ask", "dirname *": "ask" }
   },
+  "agent": { "second": { "description": "Looks", "mode": "primary", "prompt": "You are the second agent.", "tools": { "write": false } } },
   "command": { "greet": { "description": "Greets", "template": "say hello \$ARGUMENTS, first \$1, then \$2" } }
 }
 JSON

@@ -148,7 +148,7 @@ type SessionData struct {
 	Usage   *centurion.Usage `json:"usage,omitempty"`
 }
 
-// ModelData is the data of session.model.
+// ModelData is the data of session.model, and with names of agents in From and To of session.agent.
 type ModelData struct {
 	Agent  string         `json:"agent,omitempty"`
 	From   string         `json:"from"` // provider/model

@@ -89,6 +89,10 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	reserves := budget.New(rec, m.st.AtLimit)
 	reserves.Open(m.st.ID)
 	m.sessions = agent.New(m.st, m.iso, m.plan, m.approvals, reserves, h.cfg.agentConfig(), agent.Above{Take: writer.Take,
+		Begins: func(ctx context.Context, name string) (func(*centurion.Session), error) {
+			return m.opener.Begins(ctx, name)
+		},
+		Recast:    func(c *agent.Conversation, rec centurion.Session) error { return m.opener.Recast(c, rec) },
 		Startable: func(ctx context.Context) (string, error) { return writer.Startable(ctx, &m.claims.Registry) }, Answered: h.Mail.Answered})
 	checker := &verify.Checker{Runner: h.cfg.Runner, Network: m.approvals.Online, Connect: m.approvals.CheckConnections}
 	prover := merge.NewProver(m.st, m.iso, m.plan, m.approvals, checker, h.cfg.Workspace.Dir(), m.sessions.Alone, h.cfg.Checks)

@@ -126,3 +126,48 @@ func TestPromptDoesNotUndoAPause(t *testing.T) {
 		g.Wait()
 	})
 }
+
+// Who waits until the session rests gets the answer to the last message that came before that, and who waits for a turn that of the turn. An
+// abort answers all of them; what was not read has no answer, and is part of the next request.
+func TestPromptsWaitForRest(t *testing.T) {
+	for name, aborted := range map[string]bool{"it ends": false, "it is aborted": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, map[string]script{"assistant": answers}, func(r *rig) {
+				var g guard.Group
+				m := r.mission(assistant())
+				launch := func(string) error { return nil }
+				first := r.promptAnd(&g, mail.Post{To: m.Session, Text: "one", Rest: true}, launch)
+				synctest.Wait()
+				turn := r.promptAnd(&g, mail.Post{To: m.Session, Text: "one more"}, launch)
+				synctest.Wait()
+				l := r.live(m.ID)
+				time.Sleep(time.Second)
+				second := r.promptAnd(&g, mail.Post{To: m.Session, Text: "two", Rest: true}, launch)
+				synctest.Wait()
+				if aborted {
+					if err := r.host.Control.Abort(r.ctx, m.Session, ""); err != nil {
+						t.Fatal(err)
+					}
+				}
+				one, two, own := <-first, <-second, <-turn
+				equal(t, "the answer to all", one.reply.Message, two.reply.Message)
+				if aborted {
+					if centurion.KindOf(one.err) != centurion.KindCancelled || centurion.KindOf(two.err) != centurion.KindCancelled || two.reply.Message == "" {
+						t.Errorf("%v, %v, %q", one.err, two.err, two.reply.Message)
+					}
+					equal(t, "requests", len(r.requests("assistant")), 2)
+					l.wait()
+					third := r.promptAnd(&g, mail.Post{To: m.Session, Text: "three", Rest: true}, launch)
+					synctest.Wait()
+					l = r.live(m.ID)
+					has(t, (<-third).reply.Text, "answer to ", "two\n\nthree")
+				} else {
+					equal(t, "the last answer", two.reply.Text, "answer to two")
+					has(t, own.reply.Text, "answer to one")
+				}
+				l.wait()
+				g.Wait()
+			})
+		})
+	}
+}

@@ -231,7 +231,7 @@ func troubles(d Data) []Trouble {
 			}
 			t.What, t.Then = cmp.Or(f.Error.Text, string(f.Kind)), fate(d, e, i)
 		case centurion.EventSessionModel:
-			t.What, t.Then = cmp.Or(f.Error.Text, f.Reason), "continued with "+f.To+" instead of "+f.From
+			t.What, t.Then = cmp.Or(f.Error.Text, f.Reason), text.When(f.Kind != "", "continued with "+f.To+" instead of "+f.From) // else a person wanted it
 		case centurion.EventTaskStalled:
 			t.What, t.Then = "nothing came from it for "+span(f.SilentMS)+": "+f.Last, "its turn was cut off and tried again"
 		case centurion.EventTaskFenced:

@@ -79,7 +79,7 @@ func sample() Data {
 		Events: []centurion.Event{root,
 			fact(1, centurion.EventSessionCreated, "", "ses_root", event.SessionData{Agent: "commander", Model: "anthropic/opus"}),
 			fact(65, centurion.EventSessionCreated, "tsk_1", "ses_tsk_1", event.SessionData{Agent: "worker", Model: "anthropic/opus"}),
-			fact(300, centurion.EventSessionModel, "tsk_1", "ses_tsk_1", event.ModelData{From: "anthropic/opus", To: "local/small", Reason: "overloaded"}),
+			fact(300, centurion.EventSessionModel, "tsk_1", "ses_tsk_1", event.ModelData{From: "anthropic/opus", To: "local/small", Kind: centurion.KindOverloaded, Reason: "overloaded"}),
 			answered(20, "ses_root", "msg_1", "commander", 10000, 1000, 0.4),
 			fact(30, centurion.EventPlanAsked, "", "ses_root", event.AskData{ID: "ask_1", Type: "plan", Text: "4 items"}),
 			fact(60, centurion.EventPlanAnswered, "", "ses_root", event.AskData{ID: "ask_1", Type: "plan", Answer: "once", By: "person"}),

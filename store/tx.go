@@ -37,6 +37,9 @@ type Delivery struct {
 	Origin  centurion.Origin `json:"origin,omitempty"`   // its author
 	Queue   bool             `json:"queue,omitempty"`    // it waits for the end of the receiver's turn
 	NoReply bool             `json:"no_reply,omitempty"` // it wants no answer, and the next request has it
+	Agent   string           `json:"agent,omitempty"`    // its receiver has this agent from then on; "" is the one that it has
+	Model   string           `json:"model,omitempty"`    // likewise, provider/model
+	Rest    bool             `json:"rest,omitempty"`     // its sender waits until the receiver rests; an abort leaves it without an answer
 	Missed  string           `json:"missed,omitempty"`   // the original receiver, which had ended before it was read
 
 	Files []centurion.File `json:"files,omitempty"` // attached files, until it is taken

@@ -277,7 +277,7 @@ func (s *story) session(e centurion.Event, p view.Fact) []fact {
 		return []fact{{mark: "↶", tone: warn, agent: agent, who: s.who(e), text: branched(e.Type, e.Data)}}
 	case centurion.EventCompacted:
 		return []fact{s.compacted(e, agent, root)}
-	case centurion.EventSessionModel:
+	case centurion.EventSessionModel, centurion.EventSessionAgent:
 		said := "continues with " + text.Clean(p.To)
 		why, _, _ := strings.Cut(text.Clean(p.Reason), "; continuing with ")
 		return []fact{{mark: "↻", tone: warn, agent: agent, who: s.who(e), text: said, detail: why}}

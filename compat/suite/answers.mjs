@@ -95,6 +95,37 @@ test('a later message may have another model', async t => {
   await refused(v2.session.prompt({ sessionID: s.id, model: { providerID: 'fake', modelID: 'fake-3' }, parts: words('say three') }), ours ? 400 : 500)
 })
 
+// A client names the agent with each message; OpenCode takes its default one for a message without.
+const firstAgent = async () => (await ok(v2.app.agents())).find(a => a.mode !== 'subagent' && !a.hidden && a.name !== 'second').name
+const delta = (log, s) => log.until(e => e.type === 'message.part.delta' && e.properties.sessionID === s.id, 'message.part.delta')
+
+test('a later message may have another agent', async t => {
+  const log = await Log.v2(t)
+  const s = await session(t), agent = await firstAgent()
+  same(textOf(await prompt(s, 'offered write', { agent })), 'yes', 'tool of the first agent')
+  const m = await prompt(s, 'system the second agent', { agent: 'second' })
+  same([textOf(m), m.info.agent], ['yes', 'second'], 'answer of the second agent')
+  same(textOf(await prompt(s, 'offered write', { agent: 'second' })), 'no', 'tool of the second agent')
+  shape(await ok(v2.session.get({ sessionID: s.id })), { agent: 'second' }, 'session')
+  await log.until(e => e.type === 'session.updated' && e.properties.info?.id === s.id && e.properties.info.agent === 'second', 'session.updated')
+  const back = await prompt(s, 'system the second agent', { agent })
+  same([textOf(back), back.info.agent], ['no', agent], 'answer of the first agent')
+  same((await messages(s)).map(m => m.info.agent), [agent, agent, 'second', 'second', 'second', 'second', agent, agent], 'agents of the messages')
+})
+
+test('another agent and another model while the session works', async t => {
+  const log = await Log.v2(t)
+  const s = await session(t), agent = await firstAgent()
+  const slow = prompt(s, 'slow 10', { agent })
+  await delta(log, s)
+  const m = await prompt(s, 'system the second agent', { agent: 'second', model: { providerID: 'fake', modelID: 'fake-2' } })
+  same([textOf(m), m.info.agent, m.info.modelID], ['yes', 'second', 'fake-2'], 'answer')
+  await slow
+  const made = (await messages(s)).map(m => [m.info.agent, m.info.modelID ?? m.info.model.modelID])
+  same(made, [[agent, 'fake-1'], [agent, 'fake-1'], ['second', 'fake-2'], ['second', 'fake-2']], 'agents and models of the messages')
+  shape(await ok(v2.session.get({ sessionID: s.id })), { agent: 'second', model: { id: 'fake-2', providerID: 'fake' } }, 'session')
+})
+
 test('session.prompt (v2) is added to the session', async t => {
   const s = await session(t)
   await prompt(s, 'say first')
@@ -339,9 +370,49 @@ test('two prompts at once on one session are both answered', async t => {
   const [a, b] = await Promise.all([first, second])
   for (const m of [a, b]) shape(m.info, { role: 'assistant', sessionID: s.id, time: { completed: Number } }, 'info')
   same(textOf(b), 'the second', 'answer to the second')
+  same(a.info.id, b.info.id, 'answer to the first')
   const list = await messages(s)
   same(list.filter(m => m.info.role === 'user').map(textOf), ['slow 10', 'say the second'], 'messages of the user')
   await idle(s)
+})
+
+test('three prompts at once on a session that has begun get the last answer', async t => {
+  const log = await Log.v2(t)
+  const s = await session(t)
+  await prompt(s, 'think zero')
+  const first = prompt(s, 'slow 10')
+  await delta(log, s)
+  const all = await Promise.all([first, prompt(s, 'say the second'), prompt(s, 'say the third')])
+  const last = (await messages(s)).at(-1)
+  check(/^the (second|third)$/.test(textOf(last)), 'the last answer is to none of the two', textOf(last))
+  same(all.map(m => m.info.id), [last.info.id, last.info.id, last.info.id], 'answers')
+  await idle(s)
+})
+
+test('two first prompts at once are both answered', async t => {
+  const s = await session(t)
+  const [a, b] = await Promise.all([prompt(s, 'say one'), prompt(s, 'say two')])
+  for (const m of [a, b]) check(/^(one|two)$/.test(textOf(m)), 'no answer', m)
+  same((await messages(s)).filter(m => m.info.role === 'user').map(textOf).sort(), ['say one', 'say two'], 'messages of the user')
+  await idle(s)
+})
+
+test('an abort answers all that wait', async t => {
+  const log = await Log.v2(t)
+  const s = await session(t)
+  const first = prompt(s, 'slow 100')
+  await delta(log, s)
+  const second = prompt(s, 'one more thing')
+  if (ours) await log.until(e => e.type === 'message.part.delta' && e.properties.delta?.includes('word5'), 'more of the answer')
+  else await eventually(() => messages(s), l => l.length === 3, 'the second message')
+  same(await ok(v2.session.abort({ sessionID: s.id })), true, 'abort')
+  const [a, b] = await Promise.all([first, second])
+  same([a.info.error?.name, b.info.error?.name], ['MessageAbortedError', 'MessageAbortedError'], 'errors')
+  same(a.info.id, b.info.id, 'answers')
+  await idle(s)
+  const m = await prompt(s, 'say again')
+  same(textOf(m), 'again', 'next answer')
+  same((await messages(s)).filter(m => m.info.role === 'user').map(textOf), ['slow 100', 'one more thing', 'say again'], 'messages of the user')
 })
 
 test('two sessions answer at the same time', async t => {

@@ -39,6 +39,8 @@ func (m *mission) see(e centurion.Event, d view.Fact) (Toast, bool) {
 			"max", text.Limit(d.Limit, d.Max)), true
 	case centurion.EventProviderRetry, centurion.EventTaskRetrying:
 		return m.retry(e, d)
+	case centurion.EventSessionAgent:
+		return preset("agent").Toast("agent", clean(view.Read(e).Agent)), true
 	}
 	return Toast{}, false
 }

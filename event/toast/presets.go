@@ -57,6 +57,7 @@ func Presets() []Preset {
 		{"countdown", "", "Going on in {time}", Info, 2 * time.Second},
 		{"needs_you", "Centurion needs you", "{what}\n{goal}", Warning, 10 * time.Second},
 		{"budget", "Budget reached", "{limit}: {spent} of {max}", Warning, 8 * time.Second},
+		{"agent", "Another agent", "{agent} continues. The next request is paid in full: nothing of the conversation is cached for it.", Info, 6 * time.Second},
 		{"retry", "Waiting for the model", "Retry in {time}: {reason}", Warning, 4 * time.Second},
 	}
 }

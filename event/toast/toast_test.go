@@ -159,6 +159,7 @@ all_ended|All tasks ended|{summary}|warning|8000
 countdown||Going on in {time}|info|2000
 needs_you|Centurion needs you|{what}⏎{goal}|warning|10000
 budget|Budget reached|{limit}: {spent} of {max}|warning|8000
+agent|Another agent|{agent} continues. The next request is paid in full: nothing of the conversation is cached for it.|info|6000
 retry|Waiting for the model|Retry in {time}: {reason}|warning|4000
 `)
 	expect(t, fmt.Sprint(preset("mission_failed").Toast("goal", "", "reason", "see {goal}")), "{Mission failed see {goal} error 10000}")
@@ -188,6 +189,7 @@ func TestFacts(t *testing.T) {
 		"budget":           {start().fact(centurion.EventBudgetExceeded, `{"limit":"max_cost","spent":5.02,"max":5}`), told + "Budget reached|max cost: $5.02 of $5.00|warning|8000\n"},
 		"budget of time":   {start().fact(centurion.EventBudgetExceeded, `{"limit":"max_duration","spent":61000,"max":60000}`), told + "Budget reached|max duration: 1m01s of 1m00s|warning|8000\n"},
 		"budget of tokens": {start().fact(centurion.EventBudgetExceeded, `{"limit":"max_tokens","spent":61000,"max":60000}`), told + "Budget reached|max tokens: 61k of 60k|warning|8000\n"},
+		"another agent":    {start().fact(centurion.EventSessionAgent, `{"agent":"looker","from":"assistant","to":"looker","reason":"x"}`), told + "Another agent|looker continues. The next request is paid in full: nothing of the conversation is cached for it.|info|6000\n"},
 		"resumed while asked": {start().fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventMissionResumed, `{}`).fact(centurion.EventPlanAsked, `{}`),
 			told + "Centurion needs you|A question waits for your answer⏎Mend it|warning|10000\nMission resumed|Mend it|info|4000\nCenturion needs you|A plan waits for your approval⏎Mend it|warning|10000\n"},
 		"paused while asked": {start().fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventMissionPaused, `{}`).fact(centurion.EventPlanAsked, `{}`),

@@ -228,7 +228,7 @@ func (b *Board) applySession(e centurion.Event, p Fact) {
 		w.Retry = &Retry{Attempt: p.Attempt, Reason: cmp.Or(Words(text.Clean(p.Reason)), text.Clean(p.Error.Message)),
 			Until: e.Time.Add(p.Wait())}
 		return
-	case centurion.EventSessionModel:
+	case centurion.EventSessionModel, centurion.EventSessionAgent:
 		w.Doing, w.Retry = "continues with "+text.Clean(p.To), nil
 	case centurion.EventSessionAborted:
 		w.Doing, w.partial = "stopped: "+text.Clean(p.Reason), ""

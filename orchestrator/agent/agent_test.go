@@ -14,7 +14,6 @@ import (
 	"centurion/guard"
 	"centurion/orchestrator/state"
 	"centurion/store"
-	"centurion/tools"
 )
 
 // sessionsOf is the sessions of a mission that nobody works on.
@@ -33,7 +32,7 @@ func TestDamagedSessionIsNotKept(t *testing.T) {
 	defer st.Close()
 	damaged := &Conversation{m: m, id: "ses_y"}
 	damaged.cfg.Store = st
-	if err := m.Open(t.Context(), damaged, centurion.Session{}, nil, tools.Call{}, nil); centurion.KindOf(err) != centurion.KindNotFound {
+	if err := m.Open(t.Context(), damaged, centurion.Session{}); centurion.KindOf(err) != centurion.KindNotFound {
 		t.Error(err)
 	}
 	if err := m.drive(&Conversation{m: m, id: "ses_y"}); err != nil {

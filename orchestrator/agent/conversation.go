@@ -135,6 +135,13 @@ func (c *Conversation) turns(ctx context.Context) (session.Outcome, error) {
 			c.failures.reset()
 			return out, nil
 		}
+		if errors.Is(err, errRecast) {
+			c.failures.reset()
+			if err := c.Load(ctx); err != nil {
+				return out, err
+			}
+			continue
+		}
 		if errors.Is(err, state.ErrSuperseded) {
 			return out, errors.Join(err, c.m.st.RecordRefusal(ctx, c.Task.ID, c.id, c.Attempt, "its conversation"))
 		}
@@ -284,6 +291,10 @@ func (c *Conversation) collect(ctx context.Context, idle bool) ([]centurion.Mess
 	alone := func(pending []store.Delivery) bool {
 		return idle && heard == 0 && c.Heard == 0 && !slices.ContainsFunc(pending, func(d store.Delivery) bool { return state.IsMail(d) && !d.Queue })
 	}
+	cast, err := castOf(ctx, c, waiting)
+	if err != nil {
+		return nil, err
+	}
 	p, _ := c.m.plan.Read() // errors of the plan are reported elsewhere
 	err = c.m.st.Store.Update(ctx, func(tx *store.Tx) error {
 		arrived, untold, urgent, heard = nil, 0, 0, 0
@@ -292,9 +303,13 @@ func (c *Conversation) collect(ctx context.Context, idle bool) ([]centurion.Mess
 			return err
 		}
 		rec := c.Sess.Record()
+		cast.now = rec
 		for _, d := range pending {
 			if d.Queue && !alone(pending) || idle && state.IsWord(d) {
 				continue
+			}
+			if known, err := cast.take(tx, &rec, d); !known || err != nil { // the unknown one has come since, and is read next
+				return err
 			}
 			msg, err := c.m.above.Take(tx, &rec, p, d)
 			if err != nil {
@@ -323,7 +338,7 @@ func (c *Conversation) collect(ctx context.Context, idle bool) ([]centurion.Mess
 	if heard > 0 && c.Task == nil {
 		c.m.Stagnant = 0 // a person has said how to continue
 	}
-	return arrived, nil
+	return cast.over(ctx, arrived, idle)
 }
 
 // watch starts the auditing of a turn. The Commander's turn uses a timer, since the poll runs only while tasks live.

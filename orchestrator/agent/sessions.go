@@ -3,7 +3,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -42,6 +41,10 @@ type Above struct {
 	Take func(tx *store.Tx, rec *centurion.Session, p plan.View, d store.Delivery) (centurion.Message, error)
 	// Startable describes, for a model, the items that the mission's own agent could start instead of waiting; "" if there are none.
 	Startable func(ctx context.Context) (string, error)
+	// Begins returns how a session changes that an agent of this name takes over.
+	Begins func(ctx context.Context, agent string) (func(*centurion.Session), error)
+	// Recast gives a conversation the agent, the tools and the model of its record as it is now.
+	Recast func(c *Conversation, rec centurion.Session) error
 	// Answered is called at the end of a turn of a session, unless its mission stops, with its outcome and the error of a failed one.
 	Answered func(ctx context.Context, mission, session string, out session.Outcome, cause error)
 }
@@ -87,15 +90,12 @@ func New(st *state.Mission, iso *isolation.Checkouts, p *plan.Plan, approvals *a
 
 // New returns the conversation of a session, to be opened.
 func (m *Sessions) New(ctx context.Context, rec centurion.Session, agent agents.Agent, t *state.Run) (*Conversation, error) {
-	model, err := m.cfg.Model(rec.Model.Provider + "/" + rec.Model.ID)
-	if err != nil {
-		return nil, err
-	}
-	c := &Conversation{m: m, id: rec.ID, account: m.st.ID, Agent: agent, Task: t, Attempt: rec.Metadata.Attempt, Pulse: pulse.New()}
+	c := &Conversation{m: m, id: rec.ID, account: m.st.ID, Task: t, Attempt: rec.Metadata.Attempt, Pulse: pulse.New()}
 	c.failures.c, c.children.c = c, c
 	if t != nil {
 		c.account = t.Account
 	}
+	var err error
 	if c.Seat, err = m.iso.Seat(ctx, rec.ID, c.taskID()); err != nil {
 		return nil, err
 	}
@@ -109,26 +109,22 @@ func (m *Sessions) New(ctx context.Context, rec centurion.Session, agent agents.
 	h := host{c}
 	c.cfg = m.cfg.Session
 	c.cfg.Store, c.cfg.Host, c.cfg.Fence = m.st.Store, h, func(*store.Tx) error { return c.Current() }
-	c.cfg.MaxSteps, c.cfg.Temperature, c.cfg.Policy = agent.Steps, agent.Temperature, cmp.Or(m.cfg.Policies[agent.Name], c.cfg.Policy)
 	c.cfg.Reserve, c.cfg.Calls, c.cfg.Unbegun, c.cfg.Running, c.cfg.Changed = h.reserve, h.begun, m.approvals.OnlyAsked, c.Pulse.Running, h.changed
 	c.cfg.Asked = func() bool { return c.asked.Swap(false) }
 	if t == nil {
 		c.cfg.Parks = c.children.parks
 	}
-	c.talkTo(model)
-	return c, nil
+	return c, m.Play(c, agent, rec)
 }
 
-// Open loads the session of a conversation with its tools. It fails if another conversation owns the session: see drive.
-func (m *Sessions) Open(ctx context.Context, c *Conversation, rec centurion.Session, held []tools.Tool, call tools.Call, around Around) error {
-	call.Media = c.cfg.Media
-	c.cfg.Tools, c.cfg.Call, c.cfg.Renewed, c.around = held, call, around.Renewed, around
+// Open loads the session of a conversation that has its tools. It fails if another conversation owns the session: see drive.
+func (m *Sessions) Open(ctx context.Context, c *Conversation, rec centurion.Session) error {
 	if err := m.drive(c); err != nil {
 		return err
 	}
 	err := c.Load(ctx)
 	if err == nil {
-		recall(call.Seen, rec, c.Sess)
+		recall(c.cfg.Call.Seen, rec, c.Sess)
 		err = m.approvals.CloseQuestions(ctx, c.id, c.taskID())
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/orchestrator/agent"
+	"centurion/orchestrator/state"
 	"centurion/store"
 )
 
@@ -120,7 +122,8 @@ func TestFilesForASession(t *testing.T) {
 	}
 }
 
-// A message to the mission's own agent may give it another model, while nobody works on the mission; a refused one is not stored.
+// A message to the mission's own agent may give it another model: at once while nobody works on the mission, else when the message is read.
+// A refused one is not stored.
 func TestAnotherModel(t *testing.T) {
 	t.Parallel()
 	st := team(t)
@@ -132,6 +135,9 @@ func TestAnotherModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx, end := context.WithCancelCause(t.Context())
+	defer end(nil)
+	busy := agent.New(state.New(ctx, end, nil, centurion.Mission{}, nil), nil, nil, nil, nil, agent.Config{}, agent.Above{})
 	var working *agent.Sessions
 	d := New(st, func(ref string) (agent.Model, error) {
 		if ref != "q/m" {
@@ -143,11 +149,14 @@ func TestAnotherModel(t *testing.T) {
 		name, to, model string
 		working         *agent.Sessions
 		kind            centurion.Kind
+		stored          int
+		own             string
 	}{
-		{"unknown", "msn_1", "q/n", nil, centurion.KindUsage},
-		{"of a task", "tsk_2", "q/m", nil, centurion.KindConflict},
-		{"at work", "msn_1", "q/m", &agent.Sessions{}, centurion.KindConflict},
-		{"at rest", "msn_1", "q/m", nil, ""},
+		{"unknown", "msn_1", "q/n", nil, centurion.KindUsage, 0, "p/m0"},
+		{"of a task", "tsk_2", "q/m", nil, centurion.KindConflict, 0, "p/m0"},
+		{"of one without a session", "tsk_8", "q/m", nil, centurion.KindConflict, 0, "p/m0"},
+		{"at work", "msn_1", "q/m", busy, "", 1, "p/m0"},
+		{"at rest", "msn_1", "q/m", nil, "", 2, "q/m"},
 	} {
 		working = test.working
 		if _, err := d.Send(t.Context(), Post{To: test.to, Text: test.name, Model: test.model}); centurion.KindOf(err) != test.kind {
@@ -158,8 +167,8 @@ func TestAnotherModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		all, err := st.Deliveries(t.Context(), "msn_1")
-		if want := test.kind == ""; err != nil || (len(all) == 1) != want || (s.Own().String() == "q/m") != want {
-			t.Errorf("%s: %d messages, model %v: %v", test.name, len(all), s.Model, err)
+		if err != nil || len(all) != test.stored || s.Own().String() != test.own || test.stored > 0 && all[len(all)-1].Model != "q/m" {
+			t.Errorf("%s: %+v, model %v: %v", test.name, all, s.Model, err)
 		}
 	}
 }

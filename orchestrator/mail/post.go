@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/agents"
 	"centurion/event"
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/state"
@@ -37,10 +38,15 @@ type Post struct {
 	Queue  bool             `json:"queue,omitempty"`
 	Origin centurion.Origin `json:"origin,omitempty"` // empty means a person
 	// Model ("provider/model") is that of the receiver from this message on, "" for the one that it has. Only the mission's own agent can
-	// have another one, while nobody works on the mission.
+	// have another one; while it works, from the request on that has the message.
 	Model string `json:"model,omitempty"`
+	// Agent is that of the receiver from this message on, likewise. Only in the profile assistant there can be another one.
+	Agent string `json:"agent,omitempty"`
 	// NoReply adds the message to a conversation without an answer; the next request has it. An opened session takes such a message, too.
 	NoReply bool `json:"no_reply,omitempty"`
+	// Rest lets [Desk.Prompt] wait until the receiver has read all messages and its turn has ended; the last answer is then that to all
+	// of them. An abort leaves those that are not read yet without an answer; the next request has them.
+	Rest bool `json:"rest,omitempty"`
 	// Resume resumes a mission that has stopped, for a caller that wants the answer. The server does that; a [Desk] starts no work.
 	Resume bool `json:"resume,omitempty"`
 }
@@ -74,7 +80,10 @@ type Desk struct {
 	// Shorten shortens a session's history, and reports whether that is done already; see orchestrator.Host.Shorten.
 	Shorten func(ctx context.Context, session string) (done bool, err error)
 
-	store    *store.Store
+	store *store.Store
+	// Agent finds an agent of a profile. Nil where sessions keep theirs.
+	Agent func(profile, name string) (agents.Agent, error)
+
 	model    func(ref string) (agent.Model, error)
 	sessions func(mission string) *agent.Sessions
 	waiters
@@ -107,6 +116,9 @@ func (d *Desk) Send(ctx context.Context, p Post) (_ Posted, err error) {
 	}
 	to, err := Find(ctx, d.store, p.Mission, p.To)
 	if err != nil {
+		return Posted{}, err
+	}
+	if p.Agent, p.Model, err = d.checkAgent(ctx, to, p); err != nil {
 		return Posted{}, err
 	}
 	if err := d.checkFiles(ctx, to.Session, p); err != nil {
@@ -166,24 +178,57 @@ func (p *Post) complete() error {
 
 func (p Post) delivery(mission, to string) store.Delivery {
 	return store.Delivery{ID: p.ID, Mission: mission, Session: to, Wake: true, Created: centurion.Now(), Text: p.Text,
-		Origin: p.Origin, Queue: p.Queue, NoReply: p.NoReply, Files: p.Files, Parts: p.Parts}
+		Origin: p.Origin, Queue: p.Queue, NoReply: p.NoReply, Rest: p.Rest, Agent: p.Agent, Model: p.Model, Files: p.Files, Parts: p.Parts}
 }
 
-// remodel stores a message for the mission's own agent, which has another model from then on.
+// remodel stores a message for the mission's own agent, which has another model from then on: at once while nobody works on the mission,
+// so that a model that is gone does not keep the session from being opened.
 func (d *Desk) remodel(tx *store.Tx, p Post, to Receiver) (Posted, error) {
 	got, err := put(tx, p, to)
-	if err != nil {
+	if err != nil || d.sessions(got.Mission) != nil {
 		return got, err
-	}
-	if got.Task != "" || d.sessions(got.Mission) != nil {
-		return got, &centurion.Error{Op: "send", Kind: centurion.KindConflict, Msg: "the model cannot change now: " + text.If(got.Task != "", "a task keeps its own", "the session works"),
-			Hint: "leave the model as it is, or send the message when the session rests"}
 	}
 	rec, err := tx.Session(got.Session)
-	if err != nil {
-		return got, err
+	return got, cmp.Or(err, state.Recast(tx, &rec, nil, p.Model))
+}
+
+// checkAgent returns the agent and the model that a message gives to its receiver. It refuses what that cannot have.
+func (d *Desk) checkAgent(ctx context.Context, to Receiver, p Post) (name, model string, err error) {
+	if p.Agent+p.Model == "" || to.Mission == "" {
+		return "", p.Model, nil
 	}
-	return got, state.Remodel(tx, []centurion.Session{rec}, rec.Own().String(), p.Model)
+	refuse := func(msg, hint string) (string, string, error) {
+		return "", "", &centurion.Error{Op: "send", Kind: centurion.KindConflict, Msg: msg, Hint: hint}
+	}
+	if to.Session == "" {
+		return refuse("the task has not begun, and takes no agent and no model", "leave them out")
+	}
+	rec, err := d.store.Session(ctx, to.Session)
+	if err != nil {
+		return "", "", err
+	}
+	m, err := d.store.Mission(ctx, to.Mission)
+	if err != nil {
+		return "", "", err
+	}
+	same := p.Agent == "" || strings.EqualFold(rec.Agent, p.Agent)
+	switch {
+	case !same && (to.Task != "" || p.NoReply || d.Agent == nil || !state.Alone(m.Options.Profile)):
+		return refuse(fmt.Sprintf("this session is one of %s, and not of %s", rec.Agent, p.Agent), "begin another session with that agent, or copy this one: centurion fork "+rec.ID)
+	case to.Task != "" && p.Model != "" && p.Model != rec.Own().String():
+		return refuse("the model cannot change: a task keeps its own", "leave the model as it is")
+	case to.Task != "":
+		return "", "", nil
+	case same:
+		return text.When(p.Agent != "", rec.Agent), p.Model, nil
+	}
+	a, err := d.Agent(m.Options.Profile, p.Agent)
+	if err == nil && a.Model != "" && p.Model == "" && d.model != nil {
+		var own agent.Model
+		own, err = d.model(a.Model)
+		p.Model = own.Ref.String()
+	}
+	return a.Name, p.Model, err
 }
 
 // note stores a message that wants no answer: in the conversation itself, unless that is at work, and takes it in before its next request.

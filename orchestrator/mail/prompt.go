@@ -1,12 +1,15 @@
 package mail
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"centurion"
 	"centurion/orchestrator/agent"
+	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
 	"centurion/text"
@@ -138,7 +141,7 @@ func (d *Desk) answeredBefore(ctx context.Context, mission, id string) (Reply, b
 		return Reply{}, false, err
 	}
 	i := slices.IndexFunc(all, func(d store.Delivery) bool { return d.ID == id })
-	if i < 0 || all[i].Taken.IsZero() {
+	if i < 0 || all[i].Taken.IsZero() || all[i].Rest && unread(all, all[i].Session) {
 		return Reply{}, false, nil
 	}
 	if s := d.sessions(mission); s != nil {
@@ -148,6 +151,13 @@ func (d *Desk) answeredBefore(ctx context.Context, mission, id string) (Reply, b
 	}
 	r, err := d.replyTo(ctx, all[i])
 	return r, err == nil && ends(r.Finish), err
+}
+
+// unread reports whether a message waits for the next request of a session.
+func unread(all []store.Delivery, session string) bool {
+	return slices.ContainsFunc(all, func(d store.Delivery) bool {
+		return d.Session == session && d.Taken.IsZero() && !d.Queue && state.IsMail(d)
+	})
 }
 
 // ends reports whether an answer with this finish reason ended its turn.
@@ -176,24 +186,60 @@ func (d *Desk) replyTo(ctx context.Context, read store.Delivery) (Reply, error) 
 	return r, nil
 }
 
+// lastOf makes the reply to a message whose receiver rests now.
+func (d *Desk) lastOf(ctx context.Context, read store.Delivery) (Reply, error) {
+	r, err := d.replyTo(ctx, read)
+	messages, merr := d.store.Messages(ctx, read.Session)
+	for _, m := range slices.Backward(messages) {
+		if m.Role == centurion.RoleAssistant {
+			r.Text, r.Finish, r.Message = m.Text(), m.Finish, m.ID
+			break
+		}
+	}
+	return r, cmp.Or(err, merr)
+}
+
+// leaveUnanswered lets the messages that wait for a session, and whose senders wait until it rests, have no answer: its turn was aborted.
+func (d *Desk) leaveUnanswered(ctx context.Context, session string) error {
+	return d.store.Update(ctx, func(tx *store.Tx) error {
+		pending, err := tx.PendingDeliveries(session)
+		for _, x := range pending {
+			if x.Rest && err == nil {
+				x.NoReply = true
+				err = tx.PutDelivery(&x)
+			}
+		}
+		return err
+	})
+}
+
 // Answered brings the outcome of a turn to the waiters of the messages that it has read. Cause is why it did not end well. A turn that
 // ended because its mission stops is not brought here: its waiters learn the end of the mission.
 func (d *Desk) Answered(ctx context.Context, mission, session string, out session.Outcome, cause error) {
+	ctx = context.WithoutCancel(ctx)
+	_, aborted := errors.AsType[*agent.AbortedError](cause)
+	if aborted && d.leaveUnanswered(ctx, session) != nil {
+		return // an unreadable store makes the mission stop, which they are told
+	}
 	waiting := d.of(mission)
 	if len(waiting) == 0 {
 		return
 	}
-	ctx = context.WithoutCancel(ctx)
 	all, err := d.store.Deliveries(ctx, mission)
 	if err != nil {
-		return // an unreadable store makes the mission stop, which they are told
+		return
 	}
+	goesOn := cause == nil && unread(all, session)
 	for _, w := range waiting {
 		i := slices.IndexFunc(all, func(d store.Delivery) bool { return d.ID == w.id })
-		if i < 0 || all[i].Taken.IsZero() || all[i].Session != session {
+		if i < 0 || all[i].Session != session || all[i].Taken.IsZero() && !(aborted && all[i].Rest) || all[i].Rest && goesOn {
 			continue
 		}
-		r, err := d.replyTo(ctx, all[i])
+		reply := d.replyTo
+		if all[i].Rest {
+			reply = d.lastOf
+		}
+		r, err := reply(ctx, all[i])
 		if cause != nil {
 			r.Error = &centurion.TaskError{Kind: centurion.KindOf(cause), Message: cause.Error(), Hint: centurion.HintOf(cause)}
 			err = &centurion.Error{Op: "prompt", Kind: centurion.KindOf(cause), Msg: "the turn did not end well", Err: cause, Hint: centurion.HintOf(cause)}

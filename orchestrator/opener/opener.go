@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/agents/instructions"
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/background"
 	"centurion/orchestrator/brief"
@@ -55,18 +56,13 @@ func (o *Opener) Open(ctx context.Context, id string, t *state.Run) (*agent.Conv
 		return nil, err
 	}
 	c, err := o.Sessions.New(ctx, rec, own, t)
+	if err == nil {
+		err = o.equip(c, rec)
+	}
+	if err == nil {
+		err = o.Sessions.Open(ctx, c, rec)
+	}
 	if err != nil {
-		return nil, err
-	}
-	held, err := o.held(c, rec)
-	if err != nil {
-		return nil, err
-	}
-	book := &notes.Notebook{Workspace: o.Call.Workspace, Plan: o.Plan, Agent: own.Name, Rewrites: rewrites(c), Writes: own.Holds("update_context"), Current: c.Current}
-	if t != nil {
-		book.Item = t.Item
-	}
-	if err := o.Sessions.Open(ctx, c, rec, held, o.callOf(c, rec, book), &around{o, c, book}); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -86,6 +82,56 @@ func (o *Opener) held(c *agent.Conversation, rec centurion.Session) ([]tools.Too
 		held = append(held, e)
 	}
 	return o.WrapTools(c, held, rec), nil
+}
+
+// equip gives a conversation the tools of its agent.
+func (o *Opener) equip(c *agent.Conversation, rec centurion.Session) error {
+	held, err := o.held(c, rec)
+	if err != nil {
+		return err
+	}
+	book := &notes.Notebook{Workspace: o.Call.Workspace, Plan: o.Plan, Agent: c.Agent.Name, Rewrites: rewrites(c), Writes: c.Agent.Holds("update_context"), Current: c.Current}
+	if c.Task != nil {
+		book.Item = c.Task.Item
+	}
+	o.Sessions.Equip(c, held, o.callOf(c, rec, book), &around{o, c, book})
+	return nil
+}
+
+// Recast gives a conversation the agent, the tools and the model of its record as it is now.
+func (o *Opener) Recast(c *agent.Conversation, rec centurion.Session) error {
+	own, err := o.agentOf(rec)
+	if err == nil {
+		err = o.Sessions.Play(c, own, rec)
+	}
+	if err != nil {
+		return err
+	}
+	return o.equip(c, rec)
+}
+
+// Begins returns how the session of the mission's own agent changes when another agent takes it over: what is fixed for a conversation is
+// fixed anew.
+func (o *Opener) Begins(ctx context.Context, name string) (func(*centurion.Session), error) {
+	a, err := o.Mission.Cast.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := o.Mission.Store.Mission(ctx, o.Mission.ID)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := o.Mission.Store.Session(ctx, m.Session)
+	if err != nil {
+		return nil, err
+	}
+	told, err := o.Briefs.Open(ctx, a, o.Briefs.Window(rec.Own()), instructions.Want{Full: true}, m.Isolation)
+	return func(rec *centurion.Session) {
+		rec.Agent = a.Name
+		d := &rec.Metadata
+		d.System, d.AgentFile, d.Roster, d.Offered = told.System, a.Source, o.Mission.Cast.Roster(a), o.Briefs.Callable(a)
+		d.Skills, d.External, d.Given = told.Skills, told.External, told.Given
+	}, err
 }
 
 // rewrites reports whether the conversation may replace the shared texts: the owner of the mission, and a reviewer. All others add

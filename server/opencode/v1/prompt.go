@@ -137,17 +137,15 @@ func (p *Project) bring(ctx context.Context, s centurion.Session, b Begin, wait 
 		return p.first(ctx, s, b, wait)
 	}
 	if !opened {
-		if err := p.SameAgent(ctx, s, b); err != nil {
+		if err := p.mayTake(ctx, s, b); err != nil {
 			return nil, err
 		}
 	}
 	if b.noReply {
 		return p.note(ctx, s, b)
 	}
-	post := mail.Post{ID: cmp.Or(b.Message, centurion.NewID(centurion.PrefixDelivery)), To: s.ID, Text: b.Goal, Parts: b.Parts, Resume: true, Origin: centurion.OriginPerson}
-	if b.Model != "" && b.Model != s.Own().String() {
-		post.Model = b.Model
-	}
+	post := mail.Post{ID: cmp.Or(b.Message, centurion.NewID(centurion.PrefixDelivery)), To: s.ID, Text: b.Goal, Parts: b.Parts, Resume: true, Rest: true, Origin: centurion.OriginPerson}
+	post.Agent, post.Model = b.Agent, b.Model
 	if !wait {
 		_, err := p.API().Send(ctx, post)
 		return nil, err
@@ -156,7 +154,7 @@ func (p *Project) bring(ctx context.Context, s centurion.Session, b Begin, wait 
 	if err != nil && reply.Session == "" {
 		return nil, err
 	}
-	return p.newest(ctx, s.ID, reply.Message, err)
+	return p.newest(ctx, s.ID, reply.Message, centurion.Now(), err)
 }
 
 // note adds a message that wants no answer to a session, and returns it.
@@ -213,6 +211,17 @@ func (p *Project) checkID(ctx context.Context, session, id string) error {
 	return nil
 }
 
+// mayTake refuses an agent that a session cannot have: a conversation with an assistant continues with any other one, and a mission, its
+// tasks and their helpers keep theirs.
+func (p *Project) mayTake(ctx context.Context, s centurion.Session, b Begin) error {
+	if b.Agent != "" && b.Profile == "" && s.Metadata.Profile == agents.ProfileAssistant && s.ParentID == "" && !b.noReply {
+		if profile, err := p.ProfileOf(ctx, b.Agent); err != nil || profile == agents.ProfileAssistant {
+			return err
+		}
+	}
+	return p.SameAgent(ctx, s, b)
+}
+
 // SameAgent refuses another agent than the session's: its system prompt and tools are fixed.
 func (p *Project) SameAgent(ctx context.Context, s centurion.Session, b Begin) error {
 	if b.Profile == agents.ProfileMission && s.Metadata.Profile == agents.ProfileAssistant {
@@ -230,6 +239,7 @@ func (p *Project) SameAgent(ctx context.Context, s centurion.Session, b Begin) e
 
 // first begins a mission with a session's first message. Its run ends when its agents have nothing more to do.
 func (p *Project) first(ctx context.Context, s centurion.Session, b Begin, wait bool) (any, error) {
+	given := b
 	if b.Profile == "" {
 		b.Agent = cmp.Or(b.Agent, s.Agent)
 		profile, err := p.ProfileOf(ctx, b.Agent)
@@ -246,6 +256,11 @@ func (p *Project) first(ctx context.Context, s centurion.Session, b Begin, wait 
 		return nil, err
 	}
 	m, err := p.Begin(context.WithoutCancel(ctx), b) // a client that leaves does not end the mission
+	if centurion.KindOf(err) == centurion.KindConflict {
+		if now, serr := p.API().Session(ctx, s.ID); serr == nil && now.Metadata.Mission != "" { // another message came at the same time
+			return p.bring(ctx, now, given, wait)
+		}
+	}
 	if err != nil || !wait {
 		return nil, err
 	}
@@ -254,17 +269,18 @@ func (p *Project) first(ctx context.Context, s centurion.Session, b Begin, wait 
 			return nil, err
 		}
 		if e.Type == centurion.EventSessionAborted && e.Session == m.Session {
-			return p.newest(ctx, m.Session, "", &centurion.Error{Kind: centurion.KindConflict, Msg: "the turn was aborted before its answer began"})
+			return p.newest(ctx, m.Session, "", e.Time, &centurion.Error{Kind: centurion.KindConflict, Msg: "the turn was aborted before its answer began"})
 		}
 		if e.Type.EndsMission() {
-			return p.newest(ctx, m.Session, "", nil)
+			return p.newest(ctx, m.Session, "", e.Time, nil)
 		}
 	}
 	return nil, context.Cause(ctx)
 }
 
-// newest is an answer, or the newest one for "". A turn that was aborted or failed has a message that says so; cause counts without one.
-func (p *Project) newest(ctx context.Context, session, id string, cause error) (any, error) {
+// newest is an answer, or for "" the newest one that was begun until then. A turn that was aborted or failed has a message that says so;
+// cause counts without one.
+func (p *Project) newest(ctx context.Context, session, id string, until centurion.Time, cause error) (any, error) {
 	if err := p.toldAll(ctx); err != nil {
 		return nil, err
 	}
@@ -273,7 +289,7 @@ func (p *Project) newest(ctx context.Context, session, id string, cause error) (
 		return nil, err
 	}
 	for _, m := range slices.Backward(all) {
-		if m.Info.Role == centurion.RoleAssistant && (id == "" || m.Info.ID == id) {
+		if m.Info.Role == centurion.RoleAssistant && (id == "" && m.Info.Time.Created <= until.Millis() || m.Info.ID == id) {
 			return p.shownMessage(m), nil
 		}
 	}

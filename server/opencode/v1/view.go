@@ -107,7 +107,8 @@ func (p *Project) tell(ctx context.Context, e centurion.Event) error {
 		if e.Type == centurion.EventMissionResumed { // one that begins has a message first
 			p.tellStatus(e.Mission, e.Session, busy)
 		}
-	case centurion.EventSessionOpened, centurion.EventSessionCreated, centurion.EventSessionRenamed, centurion.EventSessionRemoved:
+	case centurion.EventSessionOpened, centurion.EventSessionCreated, centurion.EventSessionRenamed, centurion.EventSessionRemoved,
+		centurion.EventSessionAgent, centurion.EventSessionModel:
 		return p.tellSession(ctx, e)
 	case centurion.EventRewound:
 		return p.tellRewound(ctx, e)
