@@ -240,9 +240,10 @@ type MissionOptions struct {
 	Agent       string   `json:"agent,omitempty"` // the root session's agent
 	Model       string   `json:"model,omitempty"` // provider/model
 	PlanOnly    bool     `json:"plan_only,omitempty"`
-	ShowPlan    bool     `json:"show_plan,omitempty"` // wait for a person before the plan runs
-	Level       int      `json:"level,omitempty"`     // set by the person instead of assessed
-	MaxCost     float64  `json:"max_cost,omitempty"`  // USD
+	ShowPlan    bool     `json:"show_plan,omitempty"`  // wait for a person before the plan runs
+	PlanFirst   bool     `json:"plan_first,omitempty"` // likewise, and the mission's own agent writes nothing before, either
+	Level       int      `json:"level,omitempty"`      // set by the person instead of assessed
+	MaxCost     float64  `json:"max_cost,omitempty"`   // USD
 	MaxTokens   int64    `json:"max_tokens,omitempty"`
 	MaxDuration int64    `json:"max_duration_ms,omitempty"`
 	MaxRounds   int      `json:"max_rounds,omitempty"`

@@ -108,6 +108,7 @@ func (p *served) beginSession(ctx context.Context, b v1.Begin) (server.Mission, 
 		return server.Mission{}, err
 	}
 	opts.Session, opts.Message, opts.Parts, opts.ShowPlan = b.Session, b.Message, b.Parts, b.ShowPlan
+	opts.PlanFirst = b.ShowPlan // who types /plan expects to be asked before anything is written
 	return p.conn.API().Start(ctx, b.Goal, opts)
 }
 

@@ -147,3 +147,38 @@ func TestServeTwoAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// Who types /plan is asked before anything is written, also by a Commander that does small work by itself.
+func TestServePlanFirst(t *testing.T) {
+	write := scripted.Answer{Calls: []scripted.Call{{Name: "write", Arguments: `{"filePath":"a.txt","content":"a"}`}}}
+	c := startServe(t, func(r scripted.Request) scripted.Answer {
+		switch {
+		case len(r.Tools()) == 0:
+			return scripted.Answer{Say: "A summary."}
+		case r.Step() == 1, r.Step() == 3:
+			return write
+		case r.Step() == 2:
+			return scripted.Answer{Calls: []scripted.Call{{Name: "update_todo", Arguments: `{"level":1,"content":"- [ ] T1 Write it\n  - verify: test -f a.txt\n"}`}}}
+		case r.Step() == 4:
+			return scripted.Answer{Calls: []scripted.Call{{Name: "update_todo", Arguments: `{"items":[{"id":"T1","status":"done"}]}`}}}
+		}
+		return scripted.Answer{Say: "It is written."}
+	}).client(t)
+	root := c.open("assistant")
+	until, leave := c.listen()
+	defer leave()
+	done := c.later("/session/"+root+"/command", `{"command":"plan","arguments":"write a.txt"}`)
+	ask := until(`"question.asked"`, root, "T1 Write it")
+	if _, err := os.Stat(filepath.Join(c.dir, "a.txt")); err == nil {
+		t.Error("it was written before the answer")
+	}
+	if status, body := c.call("POST", "/question/"+ask["id"].(string)+"/reply", `{"answers":[["run"]]}`); status != http.StatusOK {
+		t.Errorf("%d %s", status, body)
+	}
+	if got := <-done; !strings.HasPrefix(got, "200 ") || !strings.Contains(got, "It is written.") {
+		t.Errorf("the caller is answered with %s", got)
+	}
+	if _, err := os.Stat(filepath.Join(c.dir, "a.txt")); err != nil {
+		t.Error(err)
+	}
+}

@@ -23,6 +23,9 @@ func FirstMessage(goal string, opts centurion.MissionOptions) string {
 	if opts.PlanOnly {
 		notes = append(notes, "Only a plan is wanted now: look, write the todo list with update_todo, then end your turn. Start no work and change no file.")
 	}
+	if opts.PlanFirst {
+		notes = append(notes, "The person wants to see the plan before anything is written: save it with update_todo first, one item for small work.")
+	}
 	if opts.Level > 0 {
 		notes = append(notes, fmt.Sprintf("The person has set level %d for this mission.", opts.Level))
 	}

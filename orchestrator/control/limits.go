@@ -56,7 +56,7 @@ func (d *Desk) Raise(ctx context.Context, id string, opts centurion.MissionOptio
 		o.Ask = cmp.Or(opts.Ask, o.Ask)
 		o.Unattended = opts.Unattended
 		takeCommands(o, opts)
-		o.ShowPlan = opts.ShowPlan
+		o.ShowPlan = opts.ShowPlan || o.PlanFirst
 		o.PlanOnly = false
 		o.Level = cmp.Or(opts.Level, o.Level)
 		if o.Level != 0 {

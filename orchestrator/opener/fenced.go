@@ -37,6 +37,9 @@ func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 	if e.Hosted {
 		return c.Pulse.Run(ctx, f.Tool, call, input, true)
 	}
+	if err := f.planned(ctx); err != nil {
+		return tools.Result{}, err
+	}
 	over := c.Pulse.Queue() // a check ends by itself, and a checkout is quickly made
 	in, at, left, err := f.enter(ctx, call)
 	over()
@@ -61,6 +64,36 @@ func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 		return res, err
 	}
 	return c.Where.Crossed(ctx, res)
+}
+
+// planned lets a call of the mission's own agent wait until a person has accepted the plan, if they want to see it first.
+func (f fenced) planned(ctx context.Context) error {
+	if f.c.Task != nil {
+		return nil
+	}
+	rec, err := f.Mission.Store.Mission(ctx, f.Mission.ID)
+	if err != nil || !rec.Options.PlanFirst || rec.Accepted {
+		return err
+	}
+	return f.c.Desk().Rest(ctx, "the plan waits to be accepted", func() error {
+		for {
+			changed := f.Mission.Change()
+			rec, err := f.Mission.Store.Mission(ctx, f.Mission.ID)
+			if err != nil || rec.Accepted {
+				return err
+			}
+			p, err := f.Plan.Read()
+			if err = cmp.Or(err, p.Wanted(rec)); err == nil {
+				err = f.Opener.Tools.Approvals.AskPlan(ctx, rec, p)
+			}
+			if err == nil {
+				err = f.Mission.Await(ctx, changed, 0)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	})
 }
 
 // recorded runs a call that writes. In the shared directory, the files are recorded before the call; in a checkout, git knows the written

@@ -13,9 +13,18 @@ import (
 )
 
 // Held reports whether a task must wait until a person has accepted the plan. Planners, agents that work before there is a plan, and
-// missions of level 1 do not wait.
+// missions of level 1 do not wait, unless nothing may be written before.
 func (p View) Held(rec centurion.Mission, agent string) bool {
-	return rec.Options.ShowPlan && !rec.Accepted && rec.Level != 1 && agent != agents.Planner && len(p.Items()) > 0
+	return rec.Options.ShowPlan && !rec.Accepted && (rec.Level != 1 || rec.Options.PlanFirst) && agent != agents.Planner && len(p.Items()) > 0
+}
+
+// Wanted refuses work before there is a plan, in a mission whose person wants to see it first.
+func (p View) Wanted(rec centurion.Mission) error {
+	if !rec.Options.PlanFirst || rec.Accepted || len(p.Items()) > 0 {
+		return nil
+	}
+	return &centurion.Error{Kind: centurion.KindPermission, Msg: "the person wants to see the plan before anything is written",
+		Hint: "save it first with update_todo, one item for small work; then this call shows it to the person and waits for the answer"}
 }
 
 // VerifyLines lists every acceptance command of the plan, each once.

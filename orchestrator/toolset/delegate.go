@@ -152,7 +152,11 @@ func (d *delegator) allowed(ctx context.Context, want tools.Delegation) (agents.
 		return agent, &centurion.Error{Kind: centurion.KindPermission, Msg: "only a plan is wanted: no work is started",
 			Hint: "write the todo list with update_todo, or delegate to the planner, then end your turn"}
 	}
-	return agent, nil
+	if agent.Name == agents.Planner {
+		return agent, nil
+	}
+	p, err := d.Plan.Read()
+	return agent, cmp.Or(err, p.Wanted(rec))
 }
 
 // Await waits for the end of the task, for as long as [Set.Wait]. The task continues after that.
