@@ -115,7 +115,7 @@ type Outcome struct {
 	Steps  int      // number of requests
 }
 
-// New describes a new session. Its system prompt is fixed from then on.
+// New describes a new session. Its system prompt is fixed from then on, until another agent takes it over.
 func New(rec centurion.Session, now centurion.Time) centurion.Session {
 	if rec.ID == "" {
 		rec.ID = centurion.NewID(centurion.PrefixSession)

@@ -36,7 +36,7 @@ type Desk struct {
 	listed  string
 }
 
-// Opening is the text before a session's first message. It is fixed when the session is created.
+// Opening is the text before a session's first message. It is fixed when the session is created, or when another agent takes it over.
 type Opening struct {
 	System string // the system prompt
 	Skills string // the skills it may load
@@ -169,7 +169,7 @@ func DepthAllows(address string) error {
 		Hint: "do it yourself, or say in your result what is left to do"}
 }
 
-// systemPrompt is an agent's prompt with its surroundings. It is fixed when a session is created, so that all its requests share it.
+// systemPrompt is an agent's prompt with its surroundings. It is fixed as an [Opening] is, so that all requests share it.
 func (d *Desk) systemPrompt(a agents.Agent, isolation string) string {
 	where := fmt.Sprintf("- Project directory: %s. Paths are relative to it.\n", d.Workspace.Dir())
 	if isolation == centurion.IsolationWorktree {

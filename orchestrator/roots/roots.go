@@ -122,8 +122,8 @@ func (d *Desk) Change(ctx context.Context, id string, c Change) (centurion.Sessi
 			return err
 		}
 		if c.Agent != nil || c.Model != nil || c.Profile != nil {
-			return &centurion.Error{Op: "change session", Kind: centurion.KindConflict, Msg: "its agent, model and profile are fixed with its first message",
-				Hint: "open another session, or copy this one: centurion fork " + id}
+			return &centurion.Error{Op: "change session", Kind: centurion.KindConflict, Msg: "its profile is fixed with its first message, and its agent and model change with a message only",
+				Hint: "name them in a message, open another session, or copy this one: centurion fork " + id}
 		}
 		m, err := tx.Mission(rec.Metadata.Mission)
 		if err != nil {
