@@ -89,6 +89,22 @@ const flows = {
     await say('say the second answer')
     await see([/^ +the first answer/m, /^ +the second answer/m], { absent: ['esc interrupt'] })
   },
+  'Tab gives a conversation to another agent': async () => {
+    await say('system the second agent')
+    await see(/^ +no$/m, { absent: ['esc interrupt'] })
+    const tab = async (agent, n = 0) => { // the next one is this, or after it
+      press('Tab')
+      await sleep(500)
+      if (!new RegExp(`${agent} · Fake 1 Fake`).test(screen()) && n < 4) await tab(agent, n + 1)
+    }
+    const first = /(\S+) · Fake 1 Fake/.exec(screen())[1]
+    await tab('Second')
+    await say('system the second agent')
+    await see(/^ +yes$/m, { absent: ['esc interrupt'] })
+    await tab(first)
+    await say('offered write')
+    await see([/^ +yes$[^]*^ +yes$/m], { absent: ['esc interrupt'] })
+  },
   'a command of the model shows what it printed': async () => {
     await say('run bash: echo $((6 * 7))00')
     await see(['echo $((6 * 7))00', 'Result: 4200'], { absent: ['esc interrupt'] })

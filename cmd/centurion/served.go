@@ -169,7 +169,10 @@ func (p *served) catalog(context.Context) (c v1.Catalog, err error) {
 			if a.Name == cast.Owner() || a.Mode == "primary" {
 				one.Profile = profile
 			}
-			c.Agents, c.Tools = append(c.Agents, one), append(c.Tools, a.Tools...)
+			c.Tools = append(c.Tools, a.Tools...)
+			if !slices.ContainsFunc(c.Agents, func(b v1.Agent) bool { return b.Name == a.Name }) { // a person's own is in both: clients go through the list by name
+				c.Agents = append(c.Agents, one)
+			}
 		}
 	}
 	slices.Sort(c.Tools)

@@ -38,6 +38,7 @@ for (const [version, client] of [['v1', v1], ['v2', v2]]) {
     const got = await ok(client.app.agents())
     for (const a of got) shape(a, { name: String, mode: /^(primary|subagent|all)$/, permission: Array, options: Object }, `agent ${a.name}`)
     check(got.some(a => a.mode !== 'subagent' && !a.hidden), 'no primary agent', got.map(a => a.name))
+    same(new Set(got.map(a => a.name)).size, got.length, 'names')
     for (const r of got.flatMap(a => a.permission)) shape(r, { permission: String, pattern: String, action: /^(allow|ask|deny)$/ }, 'rule')
   })
 
