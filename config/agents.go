@@ -174,6 +174,7 @@ func (l *loader) markdown(dir string, project bool) error {
 		{"command", "command", "template"}, {"commands", "command", "template"},
 	} {
 		root := filepath.Join(dir, k.dir)
+		l.c.opts.Stamps.add(root)
 		// A link in place of the directory itself is followed, as in OpenCode; WalkDir follows none below it.
 		if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -184,7 +185,10 @@ func (l *loader) markdown(dir string, project bool) error {
 				return nil
 			case err != nil:
 				return readError(err)
-			case d.IsDir() || path.Ext(p) != ".md":
+			case d.IsDir():
+				l.c.opts.Stamps.add(filepath.Join(root, filepath.FromSlash(p))) // which changes when one of its files comes or goes
+				return nil
+			case path.Ext(p) != ".md":
 				return nil
 			}
 			n, err := l.markdownFile(filepath.Join(root, filepath.FromSlash(p)), k.body, project)
@@ -228,6 +232,7 @@ func (l *loader) inside(path string) bool {
 
 // markdownFile reads YAML between two lines of --- and the text after it, which becomes the value of body.
 func (l *loader) markdownFile(path, body string, project bool) (*node, error) {
+	l.c.opts.Stamps.add(path)
 	if project && !l.inside(path) {
 		l.dropped = append(l.dropped, l.display(path)+": not read, because it is a link to a place outside the project")
 		return nil, nil

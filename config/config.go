@@ -59,6 +59,7 @@ type Options struct {
 	Env     func(name string) string // nil means os.Getenv
 	Keyring Keyring                  // nil means the desktop's, if there is one
 	HTTP    *http.Client             // for local servers and lists of models; nil means a plain client
+	Stamps  Stamps                   // gets what is read, also when that fails; nil keeps nothing
 }
 
 // Config is the merged configuration.

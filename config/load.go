@@ -37,6 +37,7 @@ func Load(o Options) (*Config, error) {
 	if err == nil {
 		state = ProjectDir(state, dir)
 	}
+	l.stampKeys(state)
 	if l.c.Trust, err = trust.Open(state); err != nil {
 		return nil, err
 	}
@@ -47,6 +48,16 @@ func Load(o Options) (*Config, error) {
 	}
 	l.notices()
 	return l.c, nil
+}
+
+// stampKeys notes what counts beside the configuration's own files: what the person trusts, and their keys.
+func (l *loader) stampKeys(state string) {
+	keys := NewKeys(l.c.opts)
+	l.c.opts.Stamps.add(keys.openPath())
+	if own, err := keys.ownPath(); err == nil {
+		l.c.opts.Stamps.add(own)
+		l.c.opts.Stamps.add(trust.Path(state))
+	}
 }
 
 // upwards lists the directories from the root of dir's git repository down to dir; only dir without a repository.
@@ -99,6 +110,7 @@ func (l *loader) file(path string, project bool) (*node, error) {
 	if slices.Contains(l.c.Sources, path) {
 		return nil, nil
 	}
+	l.c.opts.Stamps.add(path)
 	text, ok, err := readText(path)
 	if err != nil {
 		return nil, readError(err)

@@ -160,3 +160,47 @@ func (c *Config) shipsProvider(model string) bool {
 	own, _, err := c.ownURL(id, c.mine[id])
 	return err == nil && c.untrusted(c.Providers[id], own) != nil
 }
+
+// Lost names a restriction that the project's files had at an earlier reading, and that one which is not trusted has taken back or widened
+// since; "" if there is none. A start does without: there the person says what is to be in force. Rules are kept in any case.
+func (c *Config) Lost(before *Config) string {
+	now := map[string]*node{}
+	for _, m := range append(c.own.restrictions(), c.open.restrictions()...) {
+		now[m.key] = m.value
+	}
+	for _, m := range append(before.own.restrictions(), before.open.restrictions()...) {
+		src, key := m.value.src, m.key
+		i := slices.IndexFunc(c.sources, func(s *source) bool { return s.name == src.name })
+		n := now[key]
+		switch {
+		case !src.project, i >= 0 && c.sources[i].trusted, n != nil && (!n.src.project || string(n.rawJSON()) == string(m.value.rawJSON())):
+		case n == nil, c.own.get(key) == nil, loosens(key, &before.Own, &c.Own):
+			return src.name + ": " + key
+		}
+	}
+	return ""
+}
+
+// restrictions are the members that may restrict, those of providers with their whole path.
+func (n *node) restrictions() (all []member) {
+	if n == nil {
+		return nil
+	}
+	for _, m := range n.members {
+		switch m.key {
+		case "$schema", "model", "default_agent", "agent", "command", "format", "dirty", "profile", "fallback", "worktree", "search", "persist", "tool_policy",
+			"notify", "session_headers", "co_authored_by", "compaction":
+		case "provider":
+			for _, p := range m.value.members {
+				for _, list := range []string{"whitelist", "blacklist"} {
+					if v := p.value.get(list); v != nil {
+						all = append(all, member{m.key + "." + p.key + "." + list, v.line, v})
+					}
+				}
+			}
+		default:
+			all = append(all, m)
+		}
+	}
+	return all
+}

@@ -114,6 +114,7 @@ func (s substituter) file(n *node, name string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
+	s.opts.Stamps.add(path)
 	if !n.src.project {
 		v, ok, err := readText(path)
 		switch {

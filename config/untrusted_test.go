@@ -315,3 +315,50 @@ func TestVariableSentElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// A restriction that a project's file had at an earlier reading is missed when one that nobody trusts lacks it or has a wider one; what a
+// person trusts, has in their own file, or what is stricter, is not.
+func TestLostRestrictions(t *testing.T) {
+	for name, tt := range map[string]struct {
+		file, was, now, mine string
+		trusted              bool
+		want                 string
+	}{
+		"the same":                {".opencode/centurion.jsonc", `{"max_cost": 1}`, `{"max_cost": 1, "max_rounds": 5}`, "", false, ""},
+		"stricter":                {".opencode/centurion.jsonc", `{"max_cost": 1}`, `{"max_cost": 0.5}`, "", false, ""},
+		"gone":                    {".opencode/centurion.jsonc", `{"max_cost": 1}`, `{}`, "", false, "max_cost"},
+		"the file is gone":        {".opencode/centurion.jsonc", `{"max_cost": 1}`, "", "", false, "max_cost"},
+		"wider":                   {".opencode/centurion.jsonc", `{"max_rounds": 5}`, `{"max_rounds": 6}`, "", false, "max_rounds"},
+		"wider, and trusted":      {".opencode/centurion.jsonc", `{"max_rounds": 5}`, `{"max_rounds": 6, "ask": "allow"}`, "", true, ""},
+		"gone, and the person's":  {".opencode/centurion.jsonc", `{"max_rounds": 5}`, `{}`, `{"max_rounds": 9}`, false, ""},
+		"a check":                 {".opencode/centurion.jsonc", `{"verify": ["go test"]}`, `{"verify": ["true"]}`, "", false, "verify"},
+		"what restricts nothing":  {".opencode/centurion.jsonc", `{"format": "json"}`, `{}`, "", false, ""},
+		"a provider is disabled":  {"opencode.json", `{"disabled_providers": ["a"]}`, `{"disabled_providers": ["b"]}`, "", false, "disabled_providers"},
+		"models of a provider":    {"opencode.json", `{"provider": {"a.b": {"blacklist": ["m"]}}}`, `{"provider": {"a.b": {}}}`, "", false, "provider.a.b.blacklist"},
+		"the same of a provider":  {"opencode.json", `{"provider": {"a.b": {"whitelist": ["m"]}}}`, `{"provider": {"a.b": {"whitelist": ["m"]}}, "model": "x/y"}`, "", false, ""},
+		"nothing was there":       {"opencode.json", `{}`, `{"disabled_providers": ["b"]}`, "", false, ""},
+		"another model is chosen": {"opencode.json", `{"model": "a/b"}`, `{"model": "a/c"}`, "", false, ""},
+	} {
+		w := newWorld(t)
+		w.project(tt.file, tt.was)
+		before := w.load()
+		if tt.mine != "" {
+			w.global("centurion/config.jsonc", tt.mine)
+		}
+		if w.project(tt.file, tt.now); tt.now == "" {
+			if err := os.Remove(filepath.Join(w.dir, tt.file)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tt.trusted {
+			w.trust()
+		}
+		want := ""
+		if tt.want != "" {
+			want = filepath.FromSlash(tt.file) + ": " + tt.want
+		}
+		if got := w.load().Lost(before); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
