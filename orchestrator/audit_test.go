@@ -20,7 +20,7 @@ import (
 
 // ORCH-117, ORCH-140: unless it is configured, a hang is found after 5 minutes, and an attempt may work for an hour.
 func TestJudgedByDefault(t *testing.T) {
-	c := unbegun(t).h.cfg
+	c := unbegun(t).h.cfg()
 	equal(t, "limits", c.agentConfig().Limits, pulse.Limits{Silent: 5 * time.Minute, Worked: time.Hour})
 }
 

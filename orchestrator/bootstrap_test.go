@@ -251,7 +251,7 @@ func TestSurroundingsFollowTheRole(t *testing.T) {
 	r := newRig(t, nil)
 	for _, a := range agents.Default().All() {
 		for _, isolation := range []string{centurion.IsolationWorktree, centurion.IsolationShared} {
-			opening, err := r.host.briefs.Open(r.ctx, a, 0, instructions.Want{}, isolation)
+			opening, err := r.host.cfg().briefs.Open(r.ctx, a, 0, instructions.Want{}, isolation)
 			if err != nil {
 				t.Fatal(err)
 			}

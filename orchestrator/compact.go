@@ -11,14 +11,14 @@ import (
 // works on, whose summary is written by the model with that name, "" for its own. Any other session is asked to be shortened before its
 // next request, if its mission goes on. The errors are those of shells.Desk.Shorten and mail.Desk.Compact.
 func (h *Host) Shorten(ctx context.Context, id, model string) (done bool, err error) {
-	rec, err := h.cfg.Store.Session(ctx, id)
+	rec, err := h.cfg().Store.Session(ctx, id)
 	if err != nil || rec.Metadata.Task != "" {
 		return false, errors.Join(err, h.Mail.Compact(ctx, id))
 	}
 	mission := rec.Metadata.Mission
 	h.rest(ctx, mission, id)
 	if m := h.running(mission); m != nil {
-		now, err := h.cfg.Store.Mission(ctx, mission)
+		now, err := h.cfg().Store.Mission(ctx, mission)
 		if err != nil || now.Status.Alive() {
 			return false, errors.Join(err, h.Mail.Compact(ctx, id))
 		}

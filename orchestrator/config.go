@@ -61,6 +61,8 @@ type Config struct {
 	Home        string                                // the person's home directory, for rules with ~
 	Publish     func(centurion.Event)                 // receives token deltas; must not block
 	Version     string
+	// Look is called before something begins. It may call [Host.Renew]. Nil does nothing.
+	Look func(ctx context.Context)
 	// Worktrees opens the project's git repository; nil if there is none: then all sessions of a mission write in the
 	// project's own directory. The host closes it.
 	Worktrees func(context.Context) (*worktree.Repo, error)
@@ -142,6 +144,9 @@ func (c *Config) complete() {
 		c.Watch = func(ctx context.Context, plan *workspace.TodoFile, changed func()) error {
 			return plan.Watch(ctx, changed)
 		}
+	}
+	if c.Look == nil {
+		c.Look = func(context.Context) {}
 	}
 	if c.Rules == nil {
 		c.Rules = func(string) []permission.Level {

@@ -99,8 +99,8 @@ func TestOpenAfterFailure(t *testing.T) {
 		rec := r.start(centurion.MissionOptions{})
 		ctx, cancel := context.WithCancel(r.ctx)
 		defer cancel()
-		model := r.host.cfg.Model
-		r.host.cfg.Model = func(name string) (Model, error) {
+		model := r.host.cfg().Model
+		r.host.cfg().Model = func(name string) (Model, error) {
 			cancel() // what is read after it fails
 			return model(name)
 		}

@@ -393,7 +393,7 @@ func TestLaunchInOrder(t *testing.T) {
 	})
 	for name, breaks := range map[string]func(*rig, *atomic.Int64){
 		"the model cannot be had": func(r *rig, asked *atomic.Int64) {
-			have := r.host.cfg.Model
+			have := r.host.cfg().Model
 			r.cfg.Model = func(s string) (Model, error) {
 				if asked.Add(1) > 2 { // the start and the commander's own
 					return Model{}, &centurion.Error{Kind: centurion.KindConfig, Msg: "no such model"}
@@ -402,7 +402,7 @@ func TestLaunchInOrder(t *testing.T) {
 			}
 		},
 		"the parent is gone": func(r *rig, asked *atomic.Int64) {
-			have := r.host.cfg.Model
+			have := r.host.cfg().Model
 			r.cfg.Model = func(s string) (Model, error) {
 				if asked.Add(1) > 2 {
 					panic("a crash in the middle of a launch")
@@ -428,7 +428,7 @@ func TestLaunchInOrder(t *testing.T) {
 				}
 				has(t, text.String(), "has failed")
 				synctest.Wait()
-				r.hostHasRoom(r.host.cfg.Workers) // nobody stands in its line
+				r.hostHasRoom(r.host.cfg().Workers) // nobody stands in its line
 			})
 		})
 	}

@@ -146,11 +146,11 @@ func TestFallback(t *testing.T) {
 // with gives an agent a model of its own.
 func (r *rig) with(agent, model string) {
 	r.t.Helper()
-	a, err := r.host.cfg.Cast.Find(agent)
+	a, err := r.host.cfg().Cast.Find(agent)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	cast, _, err := r.host.cfg.Cast.With(agents.Definition{Name: a.Name, Model: model, Mode: a.Mode})
+	cast, _, err := r.host.cfg().Cast.With(agents.Definition{Name: a.Name, Model: model, Mode: a.Mode})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestBeginsWithAFreeModel(t *testing.T) {
 		r.is(m, centurion.MissionCompleted, "")
 		equal(t, "changes", r.changes(m.ID), "a/2>b/1 a/2>b/1")
 		left["a/2"] = 20 * time.Second // less than one waits for a rate limit
-		if ref, why := r.host.cfg.agentConfig().Free("worker", centurion.ModelRef{Provider: "a", ID: "2"}); ref.String() != "a/2" || why != "" {
+		if ref, why := r.host.cfg().agentConfig().Free("worker", centurion.ModelRef{Provider: "a", ID: "2"}); ref.String() != "a/2" || why != "" {
 			t.Errorf("for a short wait it begins with %s: %s", ref, why)
 		}
 	})

@@ -39,7 +39,7 @@ func TestForbiddenCheckGuardsNothing(t *testing.T) {
 		red    bool
 		runs   int
 	}{{permission.Deny, false, 0}, {permission.Allow, true, 3}} {
-		r.host.cfg.Rules = func(string) []permission.Level { return rules(c.action) }
+		r.host.cfg().Rules = func(string) []permission.Level { return rules(c.action) }
 		red, err := m.queue.BrokenBy(r.ctx, tip, l)
 		if err != nil || (red != nil) != c.red || r.shell.times("exists base.txt") != c.runs {
 			t.Errorf("%s: %+v, %v, %d runs", c.action, red, err, r.shell.times("exists base.txt"))

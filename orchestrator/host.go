@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"centurion"
@@ -20,7 +21,6 @@ import (
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/approval"
 	"centurion/orchestrator/branches"
-	"centurion/orchestrator/brief"
 	"centurion/orchestrator/control"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/mail"
@@ -32,9 +32,7 @@ import (
 	"centurion/orchestrator/shells"
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/space"
-	"centurion/orchestrator/start"
 	"centurion/orchestrator/state"
-	"centurion/permission"
 	"centurion/sandbox"
 	"centurion/tools"
 )
@@ -49,14 +47,12 @@ type Host struct {
 	Control  *control.Desk      // states of sessions, ends and limits of missions
 	Roots    *roots.Desk        // conversations that a person begins
 	Shell    *shells.Desk       // commands of a person in conversations that rest
-	cfg      Config
+	inForce  atomic.Pointer[inForce]
 	slots    *slots.Shared // the right to run, shared by all missions
 	files    tools.Writers // lets one session at a time replace a file
 	auditor  *pulse.Auditor
 	desk     *plan.Desk
 	reverts  *revert.Desk
-	briefs   *brief.Desk
-	starter  *start.Starter
 
 	starting sync.Mutex // held while a new mission gets its plan, and while a mission begins to run
 
@@ -67,13 +63,17 @@ type Host struct {
 // New returns a host that runs nothing yet.
 func New(cfg Config) *Host {
 	cfg.complete()
-	h := &Host{cfg: cfg, slots: slots.New(cfg.Workers, cfg.Concurrency).Within(cfg.Process),
+	h := &Host{slots: slots.New(cfg.Workers, cfg.Concurrency).Within(cfg.Process),
 		Project:  isolation.NewProject(cfg.Store, cfg.Workspace, cfg.Worktrees, cfg.Shadow),
 		missions: map[string]*mission{}}
 	h.Keeper = retention.New(retention.Config{Store: cfg.Store, Workspace: cfg.Workspace, Project: h.Project, Retention: cfg.Retention,
 		ArchiveAfter: cfg.ArchiveAfter, ArchiveFailedAfter: cfg.ArchiveFailedAfter, KeepTasks: cfg.KeepTasks,
 		Working: func(mission string) bool { return h.running(mission) != nil }, Forget: h.forget})
-	h.Mail = mail.New(cfg.Store, cfg.Model, func(id string) *agent.Sessions {
+	model := func(ref string) (Model, error) {
+		h.cfg().Look(context.Background())
+		return h.cfg().Model(ref)
+	}
+	h.Mail = mail.New(cfg.Store, model, func(id string) *agent.Sessions {
 		if m := h.running(id); m != nil {
 			return m.sessions
 		}
@@ -89,20 +89,15 @@ func New(cfg Config) *Host {
 		Command: func(session string) <-chan struct{} { return h.Shell.Running(session) },
 		Files:   &revert.Files{Project: h.Project, Workspace: cfg.Workspace}}
 	h.Mail.Forget = h.Branches.Forget
-	h.briefs = &brief.Desk{Confined: cfg.Confined, Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Instructions: cfg.Instructions, Web: cfg.Web, Hooks: cfg.Hooks, External: cfg.External, Workspace: cfg.Workspace, Project: h.Project,
-		Window: func(model centurion.ModelRef) int {
-			got, _ := h.cfg.Model(model.String()) // its error is reported when the model is used
-			return got.Context
-		}}
-	h.starter = &start.Starter{Store: cfg.Store, Workspace: cfg.Workspace, Project: h.Project, Plans: h.desk, Briefs: h.briefs, Models: h.cfg.models(),
-		Cast: h.cfg.cast, Version: cfg.Version, Confined: cfg.Confinement, Entering: &h.starting}
-	h.Roots = &roots.Desk{Store: cfg.Store, Workspace: cfg.Workspace, Version: cfg.Version, Cast: cfg.cast, Cancel: h.Control.Cancel,
+	h.Renew(cfg)
+	h.Roots = &roots.Desk{Store: cfg.Store, Workspace: cfg.Workspace, Version: cfg.Version, Cancel: h.Control.Cancel, Look: cfg.Look,
+		Cast: func(profile string) *agents.Cast { return h.cfg().cast(profile) },
 		Model: func(ref string) (centurion.ModelRef, error) {
-			m, err := cfg.models().Model(ref)
+			m, err := h.cfg().models().Model(ref)
 			return m.Ref, err
 		}}
 	h.Mail.Shorten = func(ctx context.Context, session string) (bool, error) { return h.Shorten(ctx, session, "") }
-	h.Shell = &shells.Desk{Session: cfg.agentConfig().Session, Model: cfg.Model, Hold: h.hold, Forget: h.Branches.Forget, Over: func() {
+	h.Shell = &shells.Desk{Session: cfg.agentConfig().Session, Model: model, Hold: h.hold, Forget: h.Branches.Forget, Over: func() {
 		h.starting.Lock()
 		defer h.starting.Unlock()
 		h.release()
@@ -118,7 +113,8 @@ func New(cfg Config) *Host {
 // Start records a new mission with its Commander's session. It does not run it. The error has centurion.KindUsage for an empty goal or
 // an unknown agent or model.
 func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOptions) (centurion.Mission, error) {
-	return h.starter.Start(ctx, goal, opts)
+	h.cfg().Look(ctx)
+	return h.cfg().starter.Start(ctx, goal, opts)
 }
 
 // Run works on a mission until it stops and returns it as it is then: completed, failed, cancelled, paused or blocked.
@@ -162,10 +158,12 @@ func (h *Host) Run(ctx context.Context, id string) (centurion.Mission, error) {
 
 // enter begins to work on a mission. It returns nil for one that is over or already running.
 func (h *Host) enter(ctx context.Context, id string) (*mission, centurion.Mission, error) {
-	rec, err := h.cfg.Store.Mission(context.WithoutCancel(ctx), id)
+	cfg := h.cfg()
+	rec, err := cfg.Store.Mission(context.WithoutCancel(ctx), id)
 	if err != nil {
 		return nil, rec, err
 	}
+	cfg.Look(ctx)
 	h.starting.Lock()
 	defer h.starting.Unlock()
 	for ended := h.Shell.Running(rec.Session); ended != nil && ctx.Err() == nil; ended = h.Shell.Running(rec.Session) { // a person's command is recorded in its session
@@ -176,7 +174,7 @@ func (h *Host) enter(ctx context.Context, id string) (*mission, centurion.Missio
 		}
 		h.starting.Lock()
 	}
-	if rec, err = h.cfg.Store.Mission(context.WithoutCancel(ctx), id); err != nil || rec.Status.Ended() {
+	if rec, err = cfg.Store.Mission(context.WithoutCancel(ctx), id); err != nil || rec.Status.Ended() {
 		return nil, rec, err
 	}
 	h.mu.Lock()
@@ -213,15 +211,16 @@ func (h *Host) release() {
 		used = used || m.inProject
 	}
 	h.mu.Unlock()
-	if r, ok := h.cfg.Runner.(centurion.Releaser); ok && !used {
-		_ = r.Release(h.cfg.Workspace.Dir()) // files that stay are removed by the next host
+	cfg := h.cfg()
+	if r, ok := cfg.Runner.(centurion.Releaser); ok && !used {
+		_ = r.Release(cfg.Workspace.Dir()) // files that stay are removed by the next host
 	}
 }
 
 // Answer answers an ask: once, always or reject for a permission, run or quit for a plan, a text for a question. The error has
 // centurion.KindNotFound if no ask with that id waits. from is the process that answers.
 func (h *Host) Answer(ctx context.Context, id, answer string, from sandbox.Peer) error {
-	return approval.Answer(ctx, h.cfg.Store, id, answer, from, func(mission string) *approval.Approvals {
+	return approval.Answer(ctx, h.cfg().Store, id, answer, from, func(mission string) *approval.Approvals {
 		if m := h.running(mission); m != nil {
 			return m.approvals
 		}

@@ -30,7 +30,7 @@ func (r *rig) check(m centurion.Mission) {
 	if last := all[len(all)-1]; ends != r.runs || string(last.Type) != "mission."+string(m.Status) {
 		r.t.Errorf("%d ends after %d runs, the last event is %s of a mission that is %s", ends, r.runs, last.Type, m.Status)
 	}
-	n := r.host.cfg.Workers // every right to run was given back
+	n := r.host.cfg().Workers // every right to run was given back
 	r.enter("the host", r.host.slots.Pool(n, n), "probe", centurion.ModelRef{}, n)()
 	if n := len(r.host.Running()); n > 0 {
 		r.t.Errorf("%d missions run after the end", n)

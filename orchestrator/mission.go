@@ -63,54 +63,55 @@ type mission struct {
 }
 
 func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission {
+	c := h.cfg() // it keeps that until it stops
 	wanted, drop := context.WithCancelCause(parent)
 	ctx, end := context.WithCancelCause(wanted)
-	m := &mission{h: h, st: state.New(ctx, end, h.cfg.Store, rec, h.cfg.cast(rec.Options.Profile)), slots: h.slots.Pool(h.Control.Width(rec.Options)),
+	m := &mission{h: h, st: state.New(ctx, end, c.Store, rec, c.cast(rec.Options.Profile)), slots: h.slots.Pool(h.Control.Width(c.width(rec.Options))),
 		wanted: wanted, drop: drop, stopped: make(chan struct{}), inProject: rec.Isolation != centurion.IsolationWorktree}
-	m.commands = background.New(m.st, h.cfg.Runner, h.cfg.Scratch)
+	m.commands = background.New(m.st, c.Runner, c.Scratch)
 	m.iso = isolation.New(m.st, h.Project, func(ctx context.Context, rec centurion.Mission, command, agent, task, what string) error {
 		return m.approvals.MayRun(ctx, rec, command, agent, task, what)
 	})
-	m.plan = plan.New(m.st, m.iso, h.cfg.Watch, h.cfg.Workspace.TodoAt(rec.Todo), h.cfg.TrustedPlan)
+	m.plan = plan.New(m.st, m.iso, c.Watch, c.Workspace.TodoAt(rec.Todo), c.TrustedPlan)
 	m.claims = ownership.New(m.st, m.iso, m.plan, m.slots)
 	judge := review.New(m.st, m.plan)
 	writer := brief.New(m.st, m.iso, m.plan, judge)
 	m.approvals = approval.New(m.st, m.iso, m.plan, approval.Config{
-		Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) },
-		Home:  h.cfg.Home, Workspace: h.cfg.Workspace, Timeout: h.cfg.AskTimeout, Confined: h.cfg.Confined, Hooks: h.cfg.Hooks,
+		Rules: func(agent string) []permission.Level { return c.Rules(agent) },
+		Home:  c.Home, Workspace: c.Workspace, Timeout: c.AskTimeout, Confined: c.Confined, Hooks: c.Hooks,
 		Resting: func(task string, answers int, lives func(string) bool) bool {
 			return m.sessions.Resting(task, answers, lives)
 		},
 		Price: func(model string) *centurion.Price {
-			got, _ := h.cfg.Model(model) // its error is reported when the model is used
+			got, _ := c.Model(model) // its error is reported when the model is used
 			return got.Price
 		},
 	})
 	reserves := budget.New(rec, m.st.AtLimit)
 	reserves.Open(m.st.ID)
-	m.sessions = agent.New(m.st, m.iso, m.plan, m.approvals, reserves, h.cfg.agentConfig(), agent.Above{Take: writer.Take,
+	m.sessions = agent.New(m.st, m.iso, m.plan, m.approvals, reserves, c.agentConfig(), agent.Above{Take: writer.Take,
 		Begins: func(ctx context.Context, name string) (func(*centurion.Session), error) {
 			return m.opener.Begins(ctx, name)
 		},
-		Recast:    func(c *agent.Conversation, rec centurion.Session) error { return m.opener.Recast(c, rec) },
+		Recast:    func(of *agent.Conversation, rec centurion.Session) error { return m.opener.Recast(of, rec) },
 		Startable: func(ctx context.Context) (string, error) { return writer.Startable(ctx, &m.claims.Registry) }, Answered: h.Mail.Answered})
-	checker := &verify.Checker{Runner: h.cfg.Runner, Network: m.approvals.Online, Connect: m.approvals.CheckConnections}
-	prover := merge.NewProver(m.st, m.iso, m.plan, m.approvals, checker, h.cfg.Workspace.Dir(), m.sessions.Alone, h.cfg.Checks)
+	checker := &verify.Checker{Runner: c.Runner, Network: m.approvals.Online, Connect: m.approvals.CheckConnections}
+	prover := merge.NewProver(m.st, m.iso, m.plan, m.approvals, checker, c.Workspace.Dir(), m.sessions.Alone, c.Checks)
 	m.frozen = frozen.New(m.st, m.plan)
-	m.queue = merge.NewQueue(prover, &m.claims.Registry, m.frozen, h.cfg.Returns)
+	m.queue = merge.NewQueue(prover, &m.claims.Registry, m.frozen, c.Returns)
 	m.opener = &opener.Opener{Mission: m.st, Plan: m.plan, Checkouts: m.iso, Sessions: m.sessions, Claims: m.claims, Commands: m.commands,
-		Reserves: reserves, Brief: writer, Briefs: h.briefs, Call: tools.Call{Mission: m.st.ID, Workspace: h.cfg.Workspace, Writers: &h.files,
-			Runner: h.cfg.Runner, Keys: h.cfg.Keys, Web: h.cfg.Web, Hooks: h.cfg.Hooks, Await: h.cfg.Await}}
-	m.tasks = task.New(task.Deps{Mission: m.st, Checkouts: m.iso, Plan: m.plan, Frozen: m.frozen, Approvals: m.approvals, Brief: writer, Briefs: h.briefs,
+		Reserves: reserves, Brief: writer, Briefs: c.briefs, Call: tools.Call{Mission: m.st.ID, Workspace: c.Workspace, Writers: &h.files,
+			Runner: c.Runner, Keys: c.Keys, Web: c.Web, Hooks: c.Hooks, Await: c.Await}}
+	m.tasks = task.New(task.Deps{Mission: m.st, Checkouts: m.iso, Plan: m.plan, Frozen: m.frozen, Approvals: m.approvals, Brief: writer, Briefs: c.briefs,
 		Queue: m.queue, Sessions: m.sessions, Commands: m.commands, Reserves: reserves, Slots: m.slots, Claims: m.claims, Auditor: h.auditor,
-		Workspace: h.cfg.Workspace, Version: h.cfg.Version, Returns: h.cfg.Returns, Open: m.opener.Open, Keeper: h.Keeper})
+		Workspace: c.Workspace, Version: c.Version, Returns: c.Returns, Open: m.opener.Open, Keeper: h.Keeper})
 	m.loop = &commander.Loop{Mission: m.st, Plan: m.plan, Judge: judge, Checkouts: m.iso, Approvals: m.approvals, Sessions: m.sessions,
-		Reserves: reserves, Queue: m.queue, Workspace: h.cfg.Workspace, Returns: h.cfg.Returns, Confined: h.cfg.Confinement,
-		Policy:   loop.Policy{Countdown: h.cfg.Countdown, NewApproach: h.cfg.NewApproach, GiveUp: h.cfg.GiveUp},
+		Reserves: reserves, Queue: m.queue, Workspace: c.Workspace, Returns: c.Returns, Confined: c.Confinement,
+		Policy:   loop.Policy{Countdown: c.Countdown, NewApproach: c.NewApproach, GiveUp: c.GiveUp},
 		Branched: h.Branches.Word, Ending: func() { h.Mail.Verdict(m.st.ID) }}
-	m.opener.Loop, m.opener.Tools = m.loop, &toolset.Set{Mission: m.st, Plan: m.plan, Judge: judge, Approvals: m.approvals, Brief: writer, Briefs: h.briefs,
-		Queue: m.queue, Sessions: m.sessions, Launcher: m.tasks, Workspace: h.cfg.Workspace, Finisher: m.loop, Model: h.cfg.Model,
-		TaskBudget: h.cfg.TaskBudget, Wait: h.cfg.Await, SubAgentIdle: h.cfg.SubAgentIdle, Poll: h.cfg.PollInterval}
+	m.opener.Loop, m.opener.Tools = m.loop, &toolset.Set{Mission: m.st, Plan: m.plan, Judge: judge, Approvals: m.approvals, Brief: writer, Briefs: c.briefs,
+		Queue: m.queue, Sessions: m.sessions, Launcher: m.tasks, Workspace: c.Workspace, Finisher: m.loop, Model: c.Model,
+		TaskBudget: c.TaskBudget, Wait: c.Await, SubAgentIdle: c.SubAgentIdle, Poll: c.PollInterval}
 	return m
 }
 
@@ -136,7 +137,7 @@ func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 	if full := m.fullDisk(err, v); full != nil {
 		if spaceCame(full) {
 			m.iso.Leave(centurion.MissionRunning) // the next run finds its checkouts
-			rec, err := m.h.cfg.Store.Mission(context.WithoutCancel(ctx), m.st.ID)
+			rec, err := m.h.cfg().Store.Mission(context.WithoutCancel(ctx), m.st.ID)
 			return rec, errors.Join(errSpace, err)
 		}
 		if cause := state.CauseOf(m.wanted); cause != nil { // it was stopped while waiting

@@ -218,7 +218,7 @@ func TestBudgetStatus(t *testing.T) {
 // where it is given none.
 func TestPortion(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
-		have := r.host.cfg.Model
+		have := r.host.cfg().Model
 		r.cfg.Model = func(s string) (Model, error) {
 			m, err := have(s)
 			m.Price = &centurion.Price{Input: 150, Output: 600}

@@ -88,7 +88,7 @@ func TestAgentsSideBySide(t *testing.T) {
 			q := r.model.Requests()[i]
 			equal(t, prompt, q.Agent(), agent)
 			has(t, q.System(), persona.Prompt)
-			equal(t, prompt, strings.Join(q.Tools(), " "), strings.Join(r.host.briefs.Held(persona, centurion.Session{}), " "))
+			equal(t, prompt, strings.Join(q.Tools(), " "), strings.Join(r.host.cfg().briefs.Held(persona, centurion.Session{}), " "))
 			for other := range who {
 				if other != prompt && strings.Contains(texts(q), "prompt "+other) {
 					t.Errorf("%s is told of %s", prompt, other)
@@ -253,7 +253,7 @@ func TestNothingIsHeldAfterTheEnd(t *testing.T) {
 			breaks: func(r *rig) { r.cfg.Workers = 1; r.cfg.PerAgent = 1 }, status: centurion.TaskCancelled},
 		"no session can be made": {breaks: func(r *rig) {
 			r.cfg.Cast = ownCast(r.t.(*testing.T), agents.Definition{Name: agents.Worker, Model: "no/model"})
-			have := r.host.cfg.Model
+			have := r.host.cfg().Model
 			r.cfg.Model = func(s string) (Model, error) {
 				if s == "no/model" {
 					return Model{}, &centurion.Error{Kind: centurion.KindConfig, Msg: "no such model"}
@@ -263,7 +263,7 @@ func TestNothingIsHeldAfterTheEnd(t *testing.T) {
 		}, status: centurion.TaskFailed},
 		"making it crashes": {breaks: func(r *rig) {
 			r.cfg.Cast = ownCast(r.t.(*testing.T), agents.Definition{Name: agents.Worker, Model: "no/model"})
-			have := r.host.cfg.Model
+			have := r.host.cfg().Model
 			r.cfg.Model = func(s string) (Model, error) {
 				if s == "no/model" {
 					panic("in the middle of a launch")
@@ -319,9 +319,9 @@ func TestNothingIsHeldAfterTheEnd(t *testing.T) {
 				if files, held := living.claims.Others("")["T1"]; held {
 					t.Errorf("files are held: %v", files)
 				}
-				free := r.host.cfg.Workers - 1 // the reviewer holds one
+				free := r.host.cfg().Workers - 1 // the reviewer holds one
 				r.hostHasRoom(free)
-				r.room("the mission", living.slots, "worker", centurion.ModelRef{}, min(free, r.host.cfg.PerAgent))
+				r.room("the mission", living.slots, "worker", centurion.ModelRef{}, min(free, r.host.cfg().PerAgent))
 				if err := r.host.Control.Cancel(r.ctx, m.ID, ""); err != nil {
 					t.Error(err)
 				}

@@ -55,7 +55,7 @@ const holdsTogether = "lacks base.txt broken"
 // landAll puts landings through the queue of a new mission that runs most checks at once. All wait before the first begins.
 func (r *rig) landAll(t testing.TB, most int, kinds []string) (l lined) {
 	t.Helper()
-	r.host.cfg.Checks, r.runs = most, 0
+	r.host.cfg().Checks, r.runs = most, 0
 	m := r.queued(t, centurion.MissionOptions{Verify: []string{holdsTogether}})
 	release, err := m.queue.Hold(r.ctx)
 	if err != nil {
@@ -201,7 +201,7 @@ func TestEarlyChecksAskNobody(t *testing.T) {
 		"trusted":                        {permission.Ask, centurion.MissionOptions{Ask: "deny", TrustVerify: true}, true, true},
 		"of the configuration":           {permission.Ask, centurion.MissionOptions{Ask: "deny", Verify: []string{command}}, false, true},
 	} {
-		r.host.cfg.Rules = func(string) []permission.Level { return rules(c.action) }
+		r.host.cfg().Rules = func(string) []permission.Level { return rules(c.action) }
 		if _, err := m.st.Record(r.ctx, func(rec *centurion.Mission) {
 			rec.Options, rec.Adopted = c.opts, nil
 			if c.adopted {

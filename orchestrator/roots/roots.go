@@ -35,6 +35,8 @@ type Desk struct {
 	Cast      func(profile string) *agents.Cast
 	// Model finds a model by "provider/model", "" for the default.
 	Model func(ref string) (centurion.ModelRef, error)
+	// Look is called before a conversation is opened or changed: another configuration may be in force then.
+	Look func(ctx context.Context)
 	// Cancel ends a mission that works.
 	Cancel func(ctx context.Context, mission, reason string) error
 	// Abort ends a person's command in a session, if there is one.
@@ -71,6 +73,7 @@ type Query struct {
 // Open makes a conversation without a message. The error has centurion.KindUsage for an unknown profile, agent or model,
 // and centurion.KindNotFound for an unknown session above.
 func (d *Desk) Open(ctx context.Context, o Opening) (centurion.Session, error) {
+	d.Look(ctx)
 	rec := session.New(centurion.Session{Title: cmp.Or(clean(o.Title), untitled()), Directory: d.Workspace.Dir(), ProjectID: "global", Slug: "0", Version: d.Version,
 		Metadata: centurion.SessionMeta{Address: "0/"}}, centurion.Now())
 	if err := d.begins(&rec, o); err != nil {
@@ -110,6 +113,7 @@ func (d *Desk) begins(rec *centurion.Session, o Opening) error {
 // Change changes a conversation. The error has centurion.KindConflict for one of a task, which is its mission's, and for another agent or
 // model after the first message.
 func (d *Desk) Change(ctx context.Context, id string, c Change) (centurion.Session, error) {
+	d.Look(ctx)
 	var rec centurion.Session
 	err := d.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		if rec, err = tx.Session(id); err != nil {
