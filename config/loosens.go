@@ -188,7 +188,7 @@ func (n *node) restrictions() (all []member) {
 	}
 	for _, m := range n.members {
 		switch m.key {
-		case "$schema", "model", "default_agent", "agent", "command", "format", "dirty", "profile", "fallback", "worktree", "search", "persist", "tool_policy",
+		case "$schema", "model", "default_agent", "agent", "command", "mcp", "plugin", "format", "dirty", "profile", "fallback", "worktree", "search", "persist", "tool_policy",
 			"notify", "session_headers", "co_authored_by", "compaction":
 		case "provider":
 			for _, p := range m.value.members {

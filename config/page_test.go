@@ -36,6 +36,17 @@ key or header of its own, on this machine too, makes a run that needs that provi
 can only restrict: ` + "`agents.md`" + `. A ` + "`model`, `agent`, `profile` or `fallback`" + ` of its own choice, and limits wider than yours or the defaults, do not
 count; a run says so in one line, and uses yours. ` + "`{file:path}`" + ` must always stay inside the project.
 
+## While a process runs
+
+A process that hosts a project (` + "`centurion serve`, `run`, `rpc`, a background host" + `) looks at these files, your keys and your trust before something begins, and
+reads them again if one has changed. Missions and conversations that begin or continue then use what is in force; those at work keep what they began with, and a
+conversation its model and agent. A faulty file changes nothing: its fault is told once, with file and line, in the log and as a notice in OpenCode's clients, and what was
+read before stays in force until the file is correct. A project's file that has changed needs your trust again, as at a start. Until then, rules that it has lost stay
+in force; if it has lost a limit or another restriction, or made it wider, nothing of the change counts until that is put back or the process is started again.
+
+Only a start reads ` + "`sandbox`, `max_commands`, `max_checks`, `max_processes`, `max_memory`, `concurrency`, `worktree.workspaces`, `co_authored_by`, `poll_interval`, `retention`, `archive_after`,\n`archive_failed_after`, `keep_tasks`, `notify`, `mcp` and `plugin`" + `; a notice names those that have changed. ` + "`max_workers`" + ` counts at once for each mission, and for all together from the next start.
+Environment variables and flags are those of the start.
+
 ## Centurion's own keys
 
 In ` + "`config.jsonc` and `centurion.jsonc`" + `. An unknown key is an error that names the nearest.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"centurion"
-	"centurion/config"
 	"centurion/server"
 	"centurion/workspace"
 )
@@ -155,11 +154,11 @@ func (conn *Connection) ConnectBackground(ctx context.Context) error {
 
 // RunBackground hosts a project as soon as no other process does, until nothing is left to do. It ends at once if another background
 // host is working.
-func RunBackground(ctx context.Context, p Place, ws *workspace.Workspace, cfg *config.Config, how Options) error {
+func RunBackground(ctx context.Context, p Place, ws *workspace.Workspace, how Options) error {
 	how.Detached, how.DiskWait = true, -1
-	models := NewModels(cfg, config.Resolved{})
 	for {
-		h, err := Own(ctx, p, ws, models, cfg, how)
+		models := how.Renew.Models(ctx)
+		h, err := Own(ctx, p, ws, models, models.Config, how)
 		if err == nil {
 			return h.hostUntilIdle(ctx, how.Note)
 		}

@@ -40,7 +40,8 @@ func (p Place) closed(rules func(agent string) []permission.Level) func(agent st
 }
 
 // configuration returns the orchestrator's configuration: the person's settings and what belongs to this host.
-func (h *Host) configuration(ctx context.Context, cfg *config.Config, hub *event.Hub, how Options) (oc orchestrator.Config, err error) {
+func (h *Host) configuration(ctx context.Context, models *Models, hub *event.Hub, how Options) (oc orchestrator.Config, err error) {
+	cfg := models.Config
 	cast, err := cfg.Cast(agents.ProfileMission) // before the rules: it moves those of old names to their place
 	if err != nil {
 		return oc, err
@@ -71,30 +72,27 @@ func (h *Host) configuration(ctx context.Context, cfg *config.Config, hub *event
 	}
 	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
 	oc = limits(cfg, how)
-	oc.Store, oc.Workspace, oc.Cast, oc.Model, oc.Rules, oc.Home, oc.Version = h.store, h.workspace, cast, h.models.Get, h.closed(rules), home, how.Version
-	if h.runner, err = h.newRunner(cfg, home); err != nil {
-		return oc, err
-	}
-	h.runner.Redact = h.models.keys
+	oc.Store, oc.Workspace, oc.Cast, oc.Model, oc.Rules, oc.Home, oc.Version = h.store, h.workspace, cast, models.Get, h.closed(rules), home, how.Version
 	if how.Shared != nil {
-		oc.Process, h.runner.Turns = how.Shared.slots, &how.Shared.turns
+		oc.Process = how.Shared.slots
+	}
+	if how.Renew != nil {
+		oc.Look = func(ctx context.Context) { how.Renew.Models(ctx) }
 	}
 	confinement := h.runner.Confinement()
 	oc.Confinement = &confinement
 	oc.Confined = h.runner.Confine != nil && h.runner.Confine.Way == confine.Full
-	oc.Runner, oc.Scratch, oc.Web, oc.Publish = h.runner, h.Place.scratch(), way, publisher(hub, h.models.keys, how)
+	oc.Runner, oc.Scratch, oc.Web, oc.Publish = h.runner, h.Place.scratch(), way, publisher(hub, models.keys, how)
 	oc.Assistant, oc.Worktrees, oc.Shadow = assistant, worktrees(h.Place, h.workspace, oc.Runner, cfg.Own.Workspaces, cfg.Own.CommitsAlone()), shadow(h.Place, h.workspace, oc.Runner)
 	oc.TrustedPlan = func(text []byte) bool {
 		book, err := trust.Open(h.Place.State)
 		return err == nil && book.Holds(trust.Sum(string(text)))
 	}
-	h.servers = newServers(cfg.Servers, h.Place, h.workspace.Dir(), h.runner, how.Version)
-	h.plugins = newPlugins(cfg.Plugins, cfg.PluginDir(), h.Place, h.workspace.Dir(), h.runner, how.Version)
 	oc.External = external{h.servers, h.plugins}
-	if len(cfg.Plugins) > 0 {
+	if len(h.models.Config.Plugins) > 0 { // those with which it began
 		oc.Hooks = h.plugins
 	}
-	oc.Fallback, oc.Concurrency, oc.Policies, oc.Instructions, oc.Keys = chains.For, caps, overlap, cfg.Finder(), h.models.keys
+	oc.Fallback, oc.Concurrency, oc.Policies, oc.Instructions, oc.Keys = chains.For, caps, overlap, cfg.Finder(), models.keys
 	return oc, nil
 }
 
@@ -149,13 +147,18 @@ func beyondSilence(own, usual time.Duration, o *config.Own) time.Duration {
 }
 
 // newRunner returns the command runner of a host, confined as well as this machine allows unless the person has turned that off.
-func (h *Host) newRunner(cfg *config.Config, home string) (*sandbox.Runner, error) {
+func (h *Host) newRunner(cfg *config.Config) (*sandbox.Runner, error) {
+	home, _ := os.UserHomeDir() // without one, nothing below it is hidden
 	dir := filepath.Join(h.State, "sandbox")
 	if err := sandbox.RemovePlaces(dir); err != nil { // of a host that died
 		return nil, StateError(dir, err)
 	}
 	how, err := h.Place.confinement(cfg, home, dir)
-	return &sandbox.Runner{Mark: h.Place.Mark(), Slots: cfg.Own.MaxCommands, Checks: cfg.Own.MaxChecks, Confine: how}, err
+	r := &sandbox.Runner{Mark: h.Place.Mark(), Slots: cfg.Own.MaxCommands, Checks: cfg.Own.MaxChecks, Confine: how, Redact: h.models.keys}
+	if h.how.Shared != nil {
+		r.Turns = &h.how.Shared.turns
+	}
+	return r, err
 }
 
 // RunOnce runs a command of the person's outside of a host, confined like those of agents, but with the network.

@@ -57,7 +57,11 @@ const (
 // An error of centurion.KindConflict names a host that does not answer.
 func (conn *Connection) ConnectOrOwn(ctx context.Context, patience time.Duration) error {
 	for start := time.Now(); ; {
-		h, err := Own(ctx, conn.Place, conn.Workspace, conn.Models, conn.Config, conn.Options)
+		cfg, models := conn.Config, conn.Current(ctx)
+		if models != conn.Models {
+			cfg = models.Config
+		}
+		h, err := Own(ctx, conn.Place, conn.Workspace, models, cfg, conn.Options)
 		if err == nil {
 			found, err := h.resumeInterrupted(ctx, conn.Except, conn.Note)
 			if err != nil {
@@ -93,6 +97,14 @@ func (conn *Connection) ConnectOrOwn(ctx context.Context, patience time.Duration
 			return err
 		}
 	}
+}
+
+// Current returns the models of the configuration that is in force for what begins now.
+func (conn *Connection) Current(ctx context.Context) *Models {
+	if conn.Options.Renew == nil {
+		return conn.Models
+	}
+	return conn.Options.Renew.Models(ctx)
 }
 
 // accepts refuses a host of another version, and one that confines commands less than this connection wants.

@@ -265,7 +265,7 @@ func TestSecondBackgroundHostEnds(t *testing.T) {
 	if over, err := p.awaitOwner(ctx); !over || err != nil {
 		t.Fatalf("over: %v, %v", over, err)
 	}
-	if err := RunBackground(ctx, p, x.ws, x.config(), Options{}); err != nil {
+	if err := RunBackground(ctx, p, x.ws, Options{Renew: x.renewer()}); err != nil {
 		t.Error(err)
 	}
 }

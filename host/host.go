@@ -39,7 +39,9 @@ type Host struct {
 	Place
 	*runs
 	workspace   *workspace.Workspace
-	models      *Models
+	models      *Models // of the configuration with which it began
+	how         Options
+	hub         *event.Hub
 	unlock      func() error
 	socket      string
 	server      *http.Server
@@ -59,6 +61,7 @@ type Options struct {
 	Force    context.Context // kills agents' commands when it ends; nil for never
 	Version  string          // of this program
 	Shared   *Shared         // with the other hosts of this process; nil if there are none
+	Renew    *Renewer        // reads the configuration again when it has changed; nil to keep the first
 	// Watch gets the events of each mission run, unless desktop notices are turned off. It may be nil.
 	Watch func(ctx context.Context, events iter.Seq2[centurion.Event, error])
 }
@@ -80,7 +83,7 @@ func Own(ctx context.Context, p Place, ws *workspace.Workspace, models *Models, 
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{Place: p, workspace: ws, models: models, unlock: unlock, runs: &runs{changed: make(chan struct{}), all: map[string]*run{}, keepers: map[string]int{}}}
+	h := &Host{Place: p, workspace: ws, models: models, how: how, hub: &event.Hub{}, unlock: unlock, runs: &runs{changed: make(chan struct{}), all: map[string]*run{}, keepers: map[string]int{}}}
 	if cfg.Own.Notify == nil || *cfg.Own.Notify {
 		h.watch = how.Watch
 	}
@@ -101,15 +104,22 @@ func Own(ctx context.Context, p Place, ws *workspace.Workspace, models *Models, 
 	if err := h.store.Own(ctx); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
-	hub := &event.Hub{}
-	oc, err := h.configuration(ctx, cfg, hub, how)
+	if h.runner, err = h.newRunner(cfg); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	h.servers = newServers(cfg.Servers, p, ws.Dir(), h.runner, how.Version)
+	h.plugins = newPlugins(cfg.Plugins, cfg.PluginDir(), p, ws.Dir(), h.runner, how.Version)
+	oc, err := h.configuration(ctx, models, h.hub, how)
 	if err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
 	h.missions = orchestrator.New(oc)
-	h.api = &server.Local{Store: h.store, Host: h.missions, Person: takeover.New(h.missions, h.store, ws), Work: h.runs, Hub: hub, Archive: ws, External: h.servers}
+	h.api = &server.Local{Store: h.store, Host: h.missions, Person: takeover.New(h.missions, h.store, ws), Work: h.runs, Hub: h.hub, Archive: ws, External: h.servers}
 	if err := h.missions.Branches.Repair(ctx); err != nil && how.Note != nil { // each mission tries again
 		how.Note("files of a revert are not back yet: " + err.Error())
+	}
+	if err := how.Renew.serve(ctx, h); err != nil {
+		return nil, errors.Join(err, h.Close())
 	}
 	if err := h.listen(how); err != nil {
 		return nil, errors.Join(err, h.Close())
@@ -203,15 +213,7 @@ func (h *Host) tellRefused(p sandbox.Peer) {
 	if last != 0 && now-last < int64(tellEvery) || !h.told.CompareAndSwap(last, now) {
 		return
 	}
-	note := fmt.Sprintf("refused: process %d (%s) tried to control Centurion: %s", p.PID, p.Command, p.Refused)
-	_ = h.store.Update(context.Background(), func(tx *store.Tx) error { // it is refused either way
-		for _, id := range h.missions.Running() {
-			if _, err := tx.Append(centurion.Event{Type: centurion.EventMissionUpdated, Mission: id, Data: event.Data(event.MissionData{Note: note})}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	h.tell(fmt.Sprintf("refused: process %d (%s) tried to control Centurion: %s", p.PID, p.Command, p.Refused))
 }
 
 // resumeInterrupted resumes the missions that were running when their host died or ended, except one, and returns their ids. A mission
@@ -243,7 +245,7 @@ const shutdownGrace = time.Second
 
 // Close ends the missions, the socket and the store, and releases the lock.
 func (h *Host) Close() error {
-	var errs []error
+	errs := []error{h.how.Renew.serve(context.Background(), nil)}
 	h.HandOver()
 	if h.stopCleaner != nil {
 		h.stopCleaner()

@@ -206,7 +206,7 @@ func TestConfigurationOfAHost(t *testing.T) {
 	h := x.mustOwn(Options{})
 	defer h.Close()
 	hub := &event.Hub{}
-	oc, err := h.configuration(t.Context(), x.config(), hub, Options{Version: "1.2.3"})
+	oc, err := h.configuration(t.Context(), h.models.again(x.config(), config.Resolved{}), hub, Options{Version: "1.2.3"})
 	if err != nil {
 		t.Fatal(err)
 	}

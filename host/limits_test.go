@@ -65,13 +65,13 @@ func TestLimitsReachTheOrchestrator(t *testing.T) {
 			t.Errorf("%s: %s", text, d)
 		}
 	}
-	h := &Host{Place: Place{Dir: t.TempDir(), State: filepath.Join(t.TempDir(), "projects", "p")}}
-	if r, err := h.newRunner(load(`{"max_commands": 7, "max_checks": 8, "sandbox": "off"}`), ""); err != nil || r.Slots != 7 || r.Checks != 8 || r.Mark != h.Mark() || r.Confine != nil {
+	h := &Host{Place: Place{Dir: t.TempDir(), State: filepath.Join(t.TempDir(), "projects", "p")}, models: NewModels(&config.Config{}, config.Resolved{})}
+	if r, err := h.newRunner(load(`{"max_commands": 7, "max_checks": 8, "sandbox": "off"}`)); err != nil || r.Slots != 7 || r.Checks != 8 || r.Mark != h.Mark() || r.Confine != nil {
 		t.Errorf("max_commands, max_checks: %+v, %v", r, err)
 	}
 	// Commands are confined as well as the machine allows, unless the person wants something else.
 	way, _ := sandbox.Best()
-	if r, err := h.newRunner(load(`{}`), ""); err != nil || (r.Confine != nil) != (way != confine.None) || r.Confine != nil && r.Confine.Way != way {
+	if r, err := h.newRunner(load(`{}`)); err != nil || (r.Confine != nil) != (way != confine.None) || r.Confine != nil && r.Confine.Way != way {
 		t.Errorf("by default: %+v, %v, want %s", r, err, way)
 	}
 }

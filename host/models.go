@@ -46,12 +46,16 @@ type Models struct {
 }
 
 func NewModels(cfg *config.Config, first config.Resolved) *Models {
-	keys := redact.New(redact.Environment(os.Environ())...)
-	keys.Add(cfg.Keys()...)
-	for _, s := range cfg.Servers {
-		keys.Add(redact.Environment(secrets(s))...)
+	return (&Models{gates: &provider.Gates{}, keys: redact.New(redact.Environment(os.Environ())...)}).again(cfg, first)
+}
+
+// again returns the models of a configuration that was read again. They wait at the same gates, and whatever was a key stays one.
+func (s *Models) again(cfg *config.Config, first config.Resolved) *Models {
+	s.keys.Add(cfg.Keys()...)
+	for _, one := range cfg.Servers {
+		s.keys.Add(redact.Environment(secrets(one))...)
 	}
-	return &Models{Config: cfg, First: first, gates: &provider.Gates{}, known: map[string]orchestrator.Model{}, keys: keys}
+	return &Models{Config: cfg, First: first, gates: s.gates, known: map[string]orchestrator.Model{}, keys: s.keys}
 }
 
 // Get returns the model with that name, or the mission's own for "".

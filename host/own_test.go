@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -100,6 +101,19 @@ func (x *project) config(own ...func(*config.Own)) *config.Config {
 		change(&cfg.Own)
 	}
 	return cfg
+}
+
+// renewer reads the project's configuration, and has read it once.
+func (x *project) renewer() *Renewer {
+	x.t.Helper()
+	r := &Renewer{Note: x.note, Read: func(_ context.Context, stamps config.Stamps, _ func(string)) (*config.Config, config.Resolved, error) {
+		cfg, err := config.Load(config.Options{Dir: x.Dir, Home: x.home, Env: x.getenv, Stamps: stamps})
+		return cfg, config.Resolved{}, err
+	}}
+	if err := r.Begin(x.t.Context()); err != nil {
+		x.t.Fatal(err)
+	}
+	return r
 }
 
 func (x *project) own(how Options) (*Host, error) {

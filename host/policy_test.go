@@ -43,7 +43,7 @@ func TestStateIsClosed(t *testing.T) {
 	defer h.Close()
 	cfg := x.config()
 	cfg.Permission = []config.PermissionLevel{{File: "mine", Raw: []byte(`"allow"`)}}
-	oc, err := h.configuration(t.Context(), cfg, &event.Hub{}, Options{})
+	oc, err := h.configuration(t.Context(), NewModels(cfg, config.Resolved{}), &event.Hub{}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func (s *serving) serveEditor(ctx context.Context) error {
 	}
 	s.life = context.WithoutCancel(ctx) // the projects end after the editor's connection
 	s.projects.open = func(dir string) (*served, error) {
-		front, err := s.connect(dir)
+		front, err := s.connect(dir, func(*frontEnd) {})
 		return &served{frontEnd: front, stopTelling: func() {}}, err
 	}
 	return acp.Serve(ctx, wakeable(s.in), noClose{s.out}, acp.Options{Version: Version, Say: s.note,

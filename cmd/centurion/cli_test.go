@@ -194,7 +194,7 @@ func TestCommand(t *testing.T) {
 		{goal: "/plans a goal", bad: true},
 	} {
 		c := &cli{env: []string{"HOME=" + t.TempDir()}}
-		st, err := (&runner{c, &runFlags{dir: t.TempDir()}}).readRequest(t.Context(), tt.goal)
+		st, err := (&runner{c, &runFlags{dir: t.TempDir()}}).readRequest(t.Context(), tt.goal, c.configured)
 		if (err != nil) != tt.bad || st != (request{goal: tt.rest, planOnly: tt.plan}) {
 			t.Errorf("%q is %+v, %v", tt.goal, st, err)
 		}

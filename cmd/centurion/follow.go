@@ -334,12 +334,18 @@ func (c *cli) backgroundHost(ctx context.Context, dir, sandbox string) error {
 		return err
 	}
 	defer ws.Close()
-	cfg, err := config.Load(config.Options{Dir: ws.Dir(), Env: c.getenv})
-	if err != nil {
+	how := c.hostOptions()
+	how.Renew = &host.Renewer{Note: c.note, Read: func(_ context.Context, stamps config.Stamps, _ func(string)) (*config.Config, config.Resolved, error) {
+		cfg, err := config.Load(config.Options{Dir: ws.Dir(), Env: c.getenv, Stamps: stamps})
+		if err == nil {
+			cfg.Own.Sandbox = cmp.Or(sandbox, cfg.Own.Sandbox)
+		}
+		return cfg, config.Resolved{}, err
+	}}
+	if err := how.Renew.Begin(ctx); err != nil {
 		return err
 	}
-	cfg.Own.Sandbox = cmp.Or(sandbox, cfg.Own.Sandbox)
-	return host.RunBackground(ctx, p, ws, cfg, c.hostOptions())
+	return host.RunBackground(ctx, p, ws, how)
 }
 
 // hostOptions are how this process hosts a project.

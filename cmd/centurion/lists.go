@@ -173,14 +173,16 @@ func (c *cli) configured(dir string) (*config.Config, error) {
 }
 
 // notices prints a configuration's notices, once, and what of the project's files is not in force without trust.
-func (c *cli) notices(cfg *config.Config) {
+func (c *cli) notices(cfg *config.Config) { tellNotices(cfg, c.note) }
+
+func tellNotices(cfg *config.Config, say func(string)) {
 	for _, n := range cfg.Notices {
-		fmt.Fprintln(c.err, n)
+		say(strings.TrimPrefix(n, "centurion: "))
 	}
 	cfg.Notices = nil
 	for _, s := range cfg.ProjectFiles() {
 		if !s.Trusted {
-			c.note(text.Clean(s.Notice()))
+			say(text.Clean(s.Notice()))
 		}
 	}
 }

@@ -32,39 +32,36 @@ func (c *runner) prepare(ctx context.Context) (*host.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn := &host.Connection{Place: p, Workspace: ws, Note: c.note}
-	if conn.Config, conn.Models, err = c.configure(ctx, ws); err != nil {
+	renew, err := c.configure(ctx, ws)
+	if err != nil {
 		return nil, errors.Join(err, ws.Close())
 	}
-	conn.Options = c.hostOptions()
+	models := renew.Models(ctx)
+	conn := &host.Connection{Place: p, Workspace: ws, Note: c.note, Config: models.Config, Models: models, Options: c.hostOptions()}
+	conn.Options.Renew = renew
 	if c.live() && c.f.format != "json" {
-		conn.Options.Note, conn.Options.DiskWait = nil, -1 // the live view shows the wait
+		conn.Options.Note, conn.Options.DiskWait, renew.Note = nil, -1, nil // the live view shows the wait, and what is told
 	}
 	return conn, nil
 }
 
-// configure reads the configuration of a project, settles the flags by it, and finds the model.
-func (c *runner) configure(ctx context.Context, ws *workspace.Workspace) (*config.Config, *host.Models, error) {
+// configure reads the configuration of a project, settles the flags by it, and finds the model. What is returned does that again for work
+// that begins later, with the flags as they were given, and asks nobody.
+func (c *runner) configure(ctx context.Context, ws *workspace.Workspace) (*host.Renewer, error) {
 	if fi, err := os.Stat(filepath.Join(ws.Dir(), workspace.Directory)); err == nil && !fi.IsDir() {
-		return nil, nil, ws.CheckWritable() // says so better than what fails to read it
-	}
-	cfg, err := config.Load(config.Options{Dir: ws.Dir(), Env: c.getenv})
-	if err != nil {
-		return nil, nil, err
+		return nil, ws.CheckWritable() // says so better than what fails to read it
 	}
 	given := *c.f
-	flagged := c.f.model != ""
-	if err := c.f.settle(cfg.Own); err != nil {
-		return nil, nil, err
+	read := func(ctx context.Context, run *runner, stamps config.Stamps, say func(string)) (cfg *config.Config, first config.Resolved, err error) {
+		if cfg, err = config.Load(config.Options{Dir: ws.Dir(), Env: c.getenv, Stamps: stamps}); err == nil {
+			first, err = run.settle(ctx, ws, cfg, say)
+		}
+		return cfg, first, err
 	}
-	if err := ws.CheckWritable(); err != nil {
-		return nil, nil, err
-	}
-	if err := c.f.cast(cfg, flagged); err != nil {
-		c.notices(cfg) // the agent may be one that needs trust
-		return nil, nil, err
-	}
-	first, err := cfg.ResolveModel(ctx, c.f.model)
+	renew := &host.Renewer{Note: c.note, Read: func(ctx context.Context, stamps config.Stamps, say func(string)) (*config.Config, config.Resolved, error) {
+		return read(ctx, c, stamps, say)
+	}}
+	err := renew.Begin(ctx)
 	if need, ok := errors.AsType[*config.Untrusted](err); ok {
 		yes, failed := c.offerTrust(ctx, ws, need)
 		if yes {
@@ -73,33 +70,56 @@ func (c *runner) configure(ctx context.Context, ws *workspace.Workspace) (*confi
 		}
 		err = errors.Join(err, failed)
 	}
-	if err != nil {
-		return nil, nil, err
+	renew.Read = func(ctx context.Context, stamps config.Stamps, say func(string)) (*config.Config, config.Resolved, error) {
+		f := given
+		return read(ctx, &runner{c.cli, &f}, stamps, say)
 	}
-	if first.Warning != "" && !c.f.modelKnown {
-		c.note(first.Warning)
+	return renew, err
+}
+
+// settle settles the flags by a configuration, finds the model, and looks at all else that a start looks at.
+func (c *runner) settle(ctx context.Context, ws *workspace.Workspace, cfg *config.Config, say func(string)) (first config.Resolved, err error) {
+	flagged := c.f.model != ""
+	if err = c.f.settle(cfg.Own); err == nil {
+		err = ws.CheckWritable()
+	}
+	if err == nil {
+		first, err = c.findModel(ctx, cfg, flagged, say)
+	}
+	if err != nil {
+		return first, err
 	}
 	if first.Default {
-		c.note(fmt.Sprintf("model %s (%s)", first.Model, cmp.Or(first.From, first.Address())))
+		say(fmt.Sprintf("model %s (%s)", first.Model, cmp.Or(first.From, first.Address())))
 	}
 	cfg.Own.Sandbox = c.f.sandbox
 	cfg.Own.MaxWorkers = cmp.Or(c.f.maxWorkers, cfg.Own.MaxWorkers)
 	cfg.Own.MaxPerAgent = cmp.Or(c.f.maxPerAgent, cfg.Own.MaxPerAgent)
 	if _, err := cfg.Rules(); err != nil { // also to learn which need trust
-		return nil, nil, err
+		return first, err
 	}
 	chains, err := cfg.Chains(ctx)
 	if err != nil {
-		return nil, nil, err
+		return first, err
 	}
 	for _, note := range chains.Notes {
-		c.note(note)
+		say(note)
 	}
-	c.notices(cfg)
-	if err := cfg.Started(); err != nil {
-		return nil, nil, err
+	tellNotices(cfg, say)
+	return first, cfg.Started()
+}
+
+// findModel finds the agent and the model of settled flags. flagged says that the model was given for this run.
+func (c *runner) findModel(ctx context.Context, cfg *config.Config, flagged bool, say func(string)) (config.Resolved, error) {
+	if err := c.f.cast(cfg, flagged); err != nil {
+		tellNotices(cfg, say) // the agent may be one that needs trust
+		return config.Resolved{}, err
 	}
-	return cfg, host.NewModels(cfg, first), nil
+	first, err := cfg.ResolveModel(ctx, c.f.model)
+	if first.Warning != "" && !c.f.modelKnown {
+		say(first.Warning)
+	}
+	return first, err
 }
 
 // cast finds the agent that a mission starts with, and the model of its own that the agent has, which only one that was

@@ -47,7 +47,7 @@ type frontEnd struct {
 	c    *cli
 	conn *host.Connection
 
-	given, settled runFlags // the flags as given, and with the configured values
+	given runFlags // the flags, without configured values
 
 	mu      sync.Mutex // protects reconnecting, and the fields below
 	started []string   // missions to pause when the front end leaves
@@ -72,7 +72,7 @@ func (c *cli) serveFrontEnd(ctx context.Context, f *runFlags, costSet bool) erro
 	if err := conn.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
 		return err
 	}
-	e := &frontEnd{c: c, conn: conn, given: given, settled: *f}
+	e := &frontEnd{c: c, conn: conn, given: given}
 	err = rpc.Serve(ctx, wakeable(c.in), noClose{c.out}, &rpc.Bridge{API: conn.API, Begin: e.begin, Follow: e.follow, Moved: e.hostChanged},
 		rpc.Options{Version: Version, Say: c.note})
 	e.mu.Lock()
@@ -116,18 +116,19 @@ func (e *frontEnd) begin(ctx context.Context, p rpc.StartParams) (server.Mission
 
 // options are what a mission with these parameters is started with. The front end is asked, unless a flag says something else.
 func (e *frontEnd) options(ctx context.Context, p rpc.StartParams) (centurion.MissionOptions, error) {
-	f, models := e.settled, e.conn.Models
-	run := &runner{e.c, &f}
-	if p.Agent+p.Model+p.Profile != "" {
-		f = e.given
-		f.agent, f.model, f.profile = cmp.Or(p.Agent, f.agent), cmp.Or(p.Model, f.model), cmp.Or(p.Profile, f.profile)
-		var err error
-		if _, models, err = run.configure(ctx, e.conn.Workspace); err != nil {
-			return centurion.MissionOptions{}, err
-		}
+	models := e.conn.Current(ctx)
+	f, cfg := e.given, *models.Config // copies, which get the choice
+	f.agent, f.model, f.profile = cmp.Or(p.Agent, f.agent), cmp.Or(p.Model, f.model), cmp.Or(p.Profile, f.profile)
+	run, flagged := &runner{e.c, &f}, f.model != ""
+	if err := f.settle(cfg.Own); err != nil {
+		return centurion.MissionOptions{}, err
+	}
+	first, err := run.findModel(ctx, &cfg, flagged, e.c.note)
+	if err != nil {
+		return centurion.MissionOptions{}, err
 	}
 	f.ask = cmp.Or(f.ask, "ask")
-	opts, err := run.missionOptions(models)
+	opts, err := run.missionOptions(&host.Models{Config: &cfg, First: first})
 	opts.Request, opts.Unattended = rand.Text(), opts.Ask == "ask" && p.Unasked
 	return opts, err
 }

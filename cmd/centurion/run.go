@@ -89,7 +89,7 @@ func (c *cli) readGoal(args []string) (string, error) {
 
 // startMission is `centurion run`.
 func (c *runner) startMission(ctx context.Context, text string) error {
-	st, err := c.readRequest(ctx, text)
+	st, err := c.readRequest(ctx, text, c.configured)
 	if err != nil || st.done {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/config"
 	"centurion/guard"
 	"centurion/host"
 	"centurion/server"
@@ -26,8 +27,8 @@ type served struct {
 	stopTelling   func() // its clients of its events; returns when that has ended
 }
 
-// connect connects to the project in a directory, for longer than the request that opens it.
-func (s *serving) connect(dir string) (*frontEnd, error) {
+// connect connects to the project in a directory, for longer than the request that opens it. before is called with it first.
+func (s *serving) connect(dir string, before func(*frontEnd)) (*frontEnd, error) {
 	flags := *s.flags
 	flags.dir, flags.format = dir, "json" // there is no terminal to draw on
 	given := flags
@@ -36,6 +37,8 @@ func (s *serving) connect(dir string) (*frontEnd, error) {
 	if err != nil {
 		return nil, err
 	}
+	e := &frontEnd{c: s.cli, conn: conn, given: given}
+	before(e)
 	conn.Options.Shared, conn.Reads = s.shared, true
 	if err = run.confirmDirectory(s.life, conn.Workspace.Dir(), given.yes); err == nil {
 		err = conn.ConnectOrOwn(s.life, host.FirstTimeout)
@@ -43,18 +46,22 @@ func (s *serving) connect(dir string) (*frontEnd, error) {
 	if err != nil {
 		return nil, errors.Join(err, conn.Workspace.Close())
 	}
-	return &frontEnd{c: s.cli, conn: conn, given: given, settled: flags}, nil
+	return e, nil
 }
 
 // openProject opens the project in a directory.
 func (s *serving) openProject(dir string) (*served, error) {
-	e, err := s.connect(dir)
+	var project *v1.Project
+	p := &served{}
+	e, err := s.connect(dir, func(e *frontEnd) {
+		p.frontEnd = e
+		project = p.project()
+		e.conn.Options.Renew.Warn = project.Warn // a mission that goes on may need it at once
+	})
 	if err != nil {
 		return nil, err
 	}
 	conn := e.conn
-	p := &served{frontEnd: e}
-	project := p.project()
 	var telling guard.Group
 	ctx, cancel := context.WithCancel(s.life)
 	telling.Go("tell clients", func() error {
@@ -121,9 +128,9 @@ func (p *served) expand(ctx context.Context, command, arguments string) (v1.Begi
 			return v1.Begin{}, &centurion.Error{Kind: centurion.KindUsage, Msg: "/" + command + " is a command of a terminal", Hint: "run there: centurion " + command}
 		}
 	}
-	f := p.given
+	f, cfg := p.given, *p.conn.Current(ctx).Config
 	run := &runner{p.c, &f}
-	got, err := run.readRequest(ctx, "/"+command+" "+arguments)
+	got, err := run.readRequest(ctx, "/"+command+" "+arguments, func(string) (*config.Config, error) { return &cfg, nil })
 	b := v1.Begin{Goal: got.goal, ShowPlan: got.planOnly, Agent: f.agent, Model: f.model}
 	if mission {
 		b.Profile, b.Agent = agents.ProfileMission, ""
@@ -132,8 +139,9 @@ func (p *served) expand(ctx context.Context, command, arguments string) (v1.Begi
 }
 
 // catalog is what clients can choose from: the assistant first, since most of what they send is a question.
-func (p *served) catalog(context.Context) (c v1.Catalog, err error) {
-	cfg, first := p.conn.Models.Config, p.conn.Models.First.Model
+func (p *served) catalog(ctx context.Context) (c v1.Catalog, err error) {
+	now := p.conn.Current(ctx)
+	cfg, first := *now.Config, now.First.Model // a copy, which gets notices
 	models := map[string]bool{}
 	add := func(m v1.Model) {
 		if !models[m.Ref.String()] {

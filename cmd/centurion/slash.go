@@ -139,7 +139,7 @@ func splitSlash(text string) (word, rest string, ok bool) {
 
 // readRequest evaluates a goal's first word: nothing, a built-in command, or one of the person's or the project's, whose text becomes
 // the goal.
-func (c *runner) readRequest(ctx context.Context, text string) (request, error) {
+func (c *runner) readRequest(ctx context.Context, text string, configured func(dir string) (*config.Config, error)) (request, error) {
 	word, rest, ok := splitSlash(text)
 	if !ok {
 		return request{goal: text}, nil
@@ -160,7 +160,7 @@ func (c *runner) readRequest(ctx context.Context, text string) (request, error) 
 		return request{}, err
 	}
 	defer ws.Close()
-	cfg, err := c.configured(ws.Dir())
+	cfg, err := configured(ws.Dir())
 	if err != nil {
 		return request{}, err
 	}

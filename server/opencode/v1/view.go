@@ -317,6 +317,11 @@ type toastEvent struct {
 	Duration int64  `json:"duration,omitempty"`
 }
 
+// Warn shows a person something in all clients of the project.
+func (p *Project) Warn(text string) {
+	p.send("tui.toast.show", toastEvent{Title: "Configuration", Message: text, Variant: "warning", Duration: 10_000})
+}
+
 func (p *Project) tellToast(e centurion.Event) error {
 	d, err := event.Decode[toastEvent](e)
 	if err == nil {
