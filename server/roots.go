@@ -49,7 +49,8 @@ func (l *Local) Remove(ctx context.Context, session string) error {
 // Roots lists conversations.
 func (c *Client) Roots(ctx context.Context, q roots.Query) ([]centurion.Session, error) {
 	return get[[]centurion.Session](ctx, c, "/roots", url.Values{"search": {q.Search}, "since": {strconv.FormatInt(q.Since, 10)},
-		"before": {strconv.FormatInt(q.Before, 10)}, "limit": {strconv.Itoa(q.Limit)}, "all": {strconv.FormatBool(q.All)}})
+		"before": {strconv.FormatInt(q.Before, 10)}, "limit": {strconv.Itoa(q.Limit)}, "all": {strconv.FormatBool(q.All)},
+		"tasks": {strconv.FormatBool(q.Tasks)}})
 }
 
 // Open makes a conversation without a message.
@@ -74,5 +75,5 @@ func rootsQuery(r *http.Request) roots.Query {
 		n, _ := strconv.ParseInt(r.FormValue(name), 10, 64)
 		return max(n, 0)
 	}
-	return roots.Query{Search: r.FormValue("search"), Since: number("since"), Before: number("before"), Limit: int(number("limit")), All: r.FormValue("all") == "true"}
+	return roots.Query{Search: r.FormValue("search"), Since: number("since"), Before: number("before"), Limit: int(number("limit")), All: r.FormValue("all") == "true", Tasks: r.FormValue("tasks") == "true"}
 }

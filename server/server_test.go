@@ -137,6 +137,11 @@ func TestRoutes(t *testing.T) {
 	ctx := t.Context()
 	id, short := p.mission.ID, p.mission.ID[:len(p.mission.ID)-4]
 	taskID, taskShort := p.task.ID, p.task.ID[:len(p.task.ID)-4]
+	child := p.session
+	child.ID, child.ParentID = centurion.NewID(centurion.PrefixSession), p.session.ID
+	if err := p.store.Update(ctx, func(tx *store.Tx) error { return tx.PutSession(&child) }); err != nil {
+		t.Fatal(err)
+	}
 	for name, call := range map[string]func(api server.API) (any, error){
 		"missions":        func(a server.API) (any, error) { return a.Missions(ctx) },
 		"mission":         func(a server.API) (any, error) { return a.Mission(ctx, id) },
@@ -151,6 +156,7 @@ func TestRoutes(t *testing.T) {
 		"roots": func(a server.API) (any, error) {
 			return a.Roots(ctx, roots.Query{Search: "T", Limit: 3, Before: 1 << 60})
 		},
+		"roots and tasks": func(a server.API) (any, error) { return a.Roots(ctx, roots.Query{Tasks: true}) },
 		"no roots":        func(a server.API) (any, error) { return a.Roots(ctx, roots.Query{Since: 1 << 60}) },
 		"messages":        func(a server.API) (any, error) { return a.Messages(ctx, p.session.ID) },
 		"message":         func(a server.API) (any, error) { return a.Message(ctx, p.session.ID, p.message) },

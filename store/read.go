@@ -120,6 +120,16 @@ func (s *Store) Sessions(ctx context.Context, mission string) ([]centurion.Sessi
 	return readList[centurion.Session](ctx, s, sessionTable, ` WHERE mission = ? ORDER BY seq`, mission)
 }
 
+// SessionsIn returns the sessions with these ids, or with missions those of these missions, oldest first.
+func (s *Store) SessionsIn(ctx context.Context, missions bool, ids []string) ([]centurion.Session, error) {
+	column := map[bool]string{true: "mission", false: "id"}[missions]
+	list, err := json.Marshal(ids) // one parameter, however many there are
+	if err != nil {
+		return nil, err
+	}
+	return readList[centurion.Session](ctx, s, sessionTable, ` WHERE `+column+` IN (SELECT value FROM json_each(?)) ORDER BY seq`, string(list))
+}
+
 // Messages returns the messages of a session's current line with their parts, in one consistent snapshot, oldest first. An empty or
 // unknown session has none. [Store.Tree] also returns those of other lines.
 func (s *Store) Messages(ctx context.Context, session string) ([]centurion.Message, error) {

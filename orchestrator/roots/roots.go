@@ -68,6 +68,7 @@ type Query struct {
 	Before int64  // last changed before this time; 0 for any
 	Limit  int    // 0 means no limit
 	All    bool   // also those that stand below others
+	Tasks  bool   // after them, the sessions of their missions' tasks
 }
 
 // Open makes a conversation without a message. The error has centurion.KindUsage for an unknown profile, agent or model,
@@ -236,7 +237,7 @@ func (d *Desk) remove(ctx context.Context, rec centurion.Session, all []centurio
 	})
 }
 
-// List lists conversations, the last changed first.
+// List lists conversations, the last changed first, in a few reads however many there are.
 func (d *Desk) List(ctx context.Context, q Query) ([]centurion.Session, error) {
 	missions, err := d.Store.Missions(ctx)
 	if err != nil {
@@ -245,11 +246,6 @@ func (d *Desk) List(ctx context.Context, q Query) ([]centurion.Session, error) {
 	opened, err := d.Store.Sessions(ctx, "")
 	if err != nil {
 		return nil, err
-	}
-	type found struct {
-		session centurion.Session // one that is opened, or only the id
-		mission centurion.Mission
-		updated int64
 	}
 	var all []found
 	for _, rec := range opened {
@@ -266,16 +262,51 @@ func (d *Desk) List(ctx context.Context, q Query) ([]centurion.Session, error) {
 	if q.Limit > 0 {
 		all = all[:min(len(all), q.Limit)]
 	}
-	out := make([]centurion.Session, 0, len(all))
+	return d.filled(ctx, all, q.Tasks)
+}
+
+// found is a conversation of a list.
+type found struct {
+	session centurion.Session // one that is opened, or only the id
+	mission centurion.Mission
+	updated int64
+}
+
+// filled reads the sessions of what was found at once, and with tasks those of the missions' tasks.
+func (d *Desk) filled(ctx context.Context, all []found, tasks bool) ([]centurion.Session, error) {
+	var of []string
 	for _, f := range all {
-		rec := f.session
-		if f.mission.ID != "" {
-			if rec, err = d.Store.Session(ctx, rec.ID); err != nil {
-				return nil, err
-			}
-			rec = Shown(rec, f.mission)
+		if of = append(of, f.session.ID); tasks {
+			of[len(of)-1] = f.mission.ID
 		}
-		out = append(out, rec)
+	}
+	of = slices.DeleteFunc(of, func(id string) bool { return id == "" })
+	recs, err := d.Store.SessionsIn(ctx, tasks, of)
+	if err != nil {
+		return nil, err
+	}
+	byID, byMission := map[string]centurion.Session{}, map[string][]centurion.Session{}
+	for _, rec := range recs {
+		byID[rec.ID] = rec
+		byMission[rec.Metadata.Mission] = append(byMission[rec.Metadata.Mission], rec)
+	}
+	out := make([]centurion.Session, 0, len(all)+len(recs))
+	for _, f := range all {
+		rec, read := byID[f.session.ID]
+		if f.mission.ID == "" {
+			out = append(out, f.session)
+		} else if !read {
+			return nil, &centurion.Error{Op: "list sessions", Kind: centurion.KindNotFound, Msg: "there is no session " + f.session.ID}
+		} else {
+			out = append(out, Shown(rec, f.mission))
+		}
+	}
+	for _, f := range all {
+		for _, rec := range byMission[f.mission.ID] {
+			if rec.ID != f.session.ID {
+				out = append(out, rec)
+			}
+		}
 	}
 	return out, nil
 }

@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"centurion"
 	"centurion/event"
@@ -88,6 +90,45 @@ func TestBadRequests(t *testing.T) {
 	}
 	if len(x.begun) > 0 {
 		t.Errorf("missions are begun: %+v", x.begun)
+	}
+}
+
+// A list has the roots, the last changed first, and then the sessions of tasks in the order of their roots.
+func TestListOrder(t *testing.T) {
+	x := newRig(t)
+	var opened struct{ ID string }
+	if _, body := x.ask("POST", "/session", `{"agent":"assistant"}`); json.Unmarshal([]byte(body), &opened) != nil {
+		t.Fatal(body)
+	}
+	want := []string{opened.ID, x.root.ID}
+	var tasks []string
+	x.update(func(tx *store.Tx) error {
+		for i := range 3 {
+			s, m := x.root, x.mission
+			s.ID, m.ID, m.Status = centurion.NewID(centurion.PrefixSession), centurion.NewID(centurion.PrefixMission), centurion.MissionCompleted
+			m.Session, m.Goal, s.Metadata.Mission, m.Updated = s.ID, fmt.Sprint("goal ", i), m.ID, centurion.Time{Time: m.Updated.Add(time.Duration(i-5) * time.Hour)}
+			child := s
+			child.ID, child.ParentID = centurion.NewID(centurion.PrefixSession), s.ID
+			if err := errors.Join(tx.PutMission(&m), tx.PutSession(&s), tx.PutSession(&child)); err != nil {
+				return err
+			}
+			want, tasks = slices.Insert(want, 2, s.ID), slices.Insert(tasks, 0, child.ID)
+		}
+		return nil
+	})
+	for query, want := range map[string][]string{"": append(slices.Clone(want), tasks...), "?roots=true": want, "?limit=2": want[:2], "?roots=true&limit=3": want[:3],
+		"?search=GOAL%202": want[2:3], "?limit=9": append(slices.Clone(want), tasks...)} {
+		var list []struct{ ID, Title string }
+		if _, body := x.ask("GET", "/session"+query, ""); json.Unmarshal([]byte(body), &list) != nil {
+			t.Errorf("%s: %s", query, body)
+		}
+		var got []string
+		for _, s := range list {
+			got = append(got, s.ID)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s lists %q, want %q", query, got, want)
+		}
 	}
 }
 

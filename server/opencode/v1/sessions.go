@@ -78,8 +78,8 @@ func number(r *http.Request, name string) int64 {
 
 // list lists sessions, the last changed first: the roots, unless children are wanted as well.
 func (p *Project) list(r *http.Request) (any, error) {
-	limit, only := int(number(r, "limit")), r.FormValue("roots") == "true"
-	all, err := p.API().Roots(r.Context(), roots.Query{Search: r.FormValue("search"), Since: number(r, "start"), Limit: limit, All: !only})
+	limit, only, search := int(number(r, "limit")), r.FormValue("roots") == "true", r.FormValue("search")
+	all, err := p.API().Roots(r.Context(), roots.Query{Search: search, Since: number(r, "start"), Limit: limit, All: !only, Tasks: !only && search == ""})
 	if err != nil {
 		return nil, err
 	}
@@ -87,34 +87,10 @@ func (p *Project) list(r *http.Request) (any, error) {
 	for _, s := range all {
 		out = append(out, shownSession(s))
 	}
-	if only || r.FormValue("search") != "" {
-		return out, nil
-	}
-	for _, s := range all {
-		below, err := p.below(r.Context(), s)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, below...)
-	}
 	if limit > 0 {
 		out = out[:min(len(out), limit)]
 	}
 	return out, nil
-}
-
-// below lists all sessions of a root's mission but the root.
-func (p *Project) below(ctx context.Context, root centurion.Session) (out []sessionInfo, err error) {
-	if root.Metadata.Mission == "" {
-		return nil, nil
-	}
-	all, err := p.API().Sessions(ctx, root.Metadata.Mission)
-	for _, s := range all {
-		if s.ID != root.ID {
-			out = append(out, shownSession(s))
-		}
-	}
-	return out, err
 }
 
 func (p *Project) open(r *http.Request) (any, error) {
