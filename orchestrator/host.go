@@ -79,7 +79,7 @@ func New(cfg Config) *Host {
 		}
 		return nil
 	})
-	h.Mail.Hold, h.Mail.Agent = h.hold, func(profile, name string) (agents.Agent, error) { return h.cfg.cast(profile).Find(name) }
+	h.Mail.Hold, h.Mail.Agent = h.hold, func(profile, name string) (agents.Agent, error) { return h.cfg().cast(profile).Find(name) }
 	h.Control = &control.Desk{Store: cfg.Store, Workspace: cfg.Workspace, Running: h.controlled, Ended: h.Keeper.Ended, Workers: cfg.Workers, PerAgent: cfg.PerAgent,
 		TrustedPlan: cfg.TrustedPlan, Expanding: h.Project.Expand}
 	h.Space = &space.Waits{Store: cfg.Store, Workspace: cfg.Workspace, Longest: cfg.DiskWait, Publish: cfg.Publish}
