@@ -66,7 +66,7 @@ func (c *reconfigured) lists(path string, words ...string) {
 // says requires words in the answer of a new session.
 func (c *reconfigured) says(agent, text string, words ...string) {
 	c.Helper()
-	c.answers(c.later("/session/"+c.open(agent)+"/message", said(text)), words...)
+	c.answers(c.later("/session/"+c.open(agent)+"/message", said(text, "")), words...)
 }
 
 func (c *reconfigured) answers(answer <-chan string, words ...string) {
@@ -78,8 +78,6 @@ func (c *reconfigured) answers(answer <-chan string, words ...string) {
 		}
 	}
 }
-
-func said(text string) string { return fmt.Sprintf(`{"parts":[{"type":"text","text":%q}]}`, text) }
 
 const (
 	mine  = `{"model": "openai/gpt-5", "permission": {"bash": {"touch *": "ask"}}}`
@@ -95,7 +93,7 @@ func TestServeReadsConfigurationAgain(t *testing.T) {
 	until, leave := c.listen()
 	defer leave()
 	root := c.open("assistant")
-	working := c.later("/session/"+root+"/message", said("wait and touch"))
+	working := c.later("/session/"+root+"/message", said("wait and touch", ""))
 	until(`"session.status"`, `"busy"`, root)
 	c.person(other)
 	for path, word := range map[string]string{"/config": `"openai/gpt-5-mini"`, "/agent": `"poet"`, "/command": `"greet"`, "/provider": `"gpt-5-mini"`, "/config/providers": `"gpt-5-mini"`} {
@@ -114,7 +112,7 @@ func TestServeReadsConfigurationAgain(t *testing.T) {
 	}
 	c.answers(working, "gpt-5 touches: ")
 	c.person(strings.Replace(mine, "ask", "deny", 1))
-	c.answers(c.later("/session/"+root+"/message", said("touch")), "gpt-5 touches: ", "denied") // when it goes on, the rules are those of now
+	c.answers(c.later("/session/"+root+"/message", said("touch", "")), "gpt-5 touches: ", "denied") // when it goes on, the rules are those of now
 }
 
 // A faulty file is told once, with its line, and changes nothing until it is mended; what counts from the next start only is told once, too.

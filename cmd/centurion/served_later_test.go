@@ -14,8 +14,11 @@ import (
 	"centurion/server"
 )
 
-// said is the body of a message.
+// said is the body of a message, which may name an agent.
 func said(text, agent string) string {
+	if agent == "" {
+		return fmt.Sprintf(`{"parts":[{"type":"text","text":%q}]}`, text)
+	}
 	return fmt.Sprintf(`{"parts":[{"type":"text","text":%q}],"agent":%q}`, text, agent)
 }
 
