@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/config"
 	"centurion/guard"
 	"centurion/orchestrator/mail"
 	"centurion/server"
@@ -196,4 +197,39 @@ func TestPastOutlivesItsHost(t *testing.T) {
 	if !slices.Equal(got, []int64{1, 2, 3}) || len(f.bodies) != 2 {
 		t.Errorf("read %v in %d requests", got, len(f.bodies))
 	}
+}
+
+// When the host of a project goes away, many callers of one connection notice it at once. One of them makes this process the host, and the
+// others find that; none makes it its own client.
+func TestManyFindTheNextHost(t *testing.T) {
+	x := newProject(t, nil)
+	h := x.mustOwn(Options{})
+	cfg := x.config()
+	conn := &Connection{Place: x.Place, Workspace: x.ws, Config: cfg, Models: NewModels(cfg, config.Resolved{}), Note: x.note}
+	if err := conn.ConnectOrOwn(t.Context(), FirstTimeout); err != nil || conn.Host() != nil {
+		t.Fatalf("connected with %v", err)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var g guard.Group
+	for range 8 {
+		g.Go("call", func() error {
+			_, err := Call(t.Context(), conn, func(api server.API) (int64, error) { return api.LastSeq(t.Context()) })
+			return err
+		})
+		g.Go("read", func() error {
+			for _, err := range conn.Events(t.Context(), server.EventQuery{}) {
+				return err
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil || conn.Host() == nil {
+		t.Errorf("%v; this process is the host: %v", err, conn.Host() != nil)
+	}
+	if err := conn.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	x.free("after the end")
 }

@@ -37,6 +37,8 @@ type Connection struct {
 
 	Except string // a mission that a new host does not resume: the caller resumes it with other limits
 
+	again sync.Mutex // held while the next host is found
+
 	mu     sync.Mutex // protects the fields below
 	host   *Host      // nil for a client
 	client *server.Client
@@ -202,17 +204,35 @@ func (conn *Connection) API() server.API {
 	return conn.client
 }
 
+// Again finds the next host of the project, unless another caller has since calling was. Otherwise one caller would own the project, and
+// the next one would make this process its own client.
+func (conn *Connection) Again(ctx context.Context, was server.API) error {
+	conn.again.Lock()
+	defer conn.again.Unlock()
+	if conn.API() != was {
+		return nil
+	}
+	return conn.ConnectOrOwn(ctx, NextTimeout)
+}
+
 // Call calls the host, and the next one if that one has ended meanwhile: with several short missions each host may end soon.
 func Call[T any](ctx context.Context, conn *Connection, f func(server.API) (T, error)) (T, error) {
 	for start := time.Now(); ; {
-		v, err := f(conn.API())
-		if centurion.KindOf(err) != centurion.KindNetwork || conn.Host() != nil || time.Since(start) > NextTimeout {
+		api := conn.API()
+		v, err := f(api)
+		if _, client := api.(*server.Client); centurion.KindOf(err) != centurion.KindNetwork || !client || time.Since(start) > NextTimeout {
 			return v, err
 		}
-		if err := conn.ConnectOrOwn(ctx, NextTimeout); err != nil {
+		if err := conn.Again(ctx, api); err != nil {
 			return v, err
 		}
 	}
+}
+
+// Kept reports whether a mission goes on in another process when this connection is closed.
+func (conn *Connection) Kept(ctx context.Context, id string) bool {
+	h := conn.Host()
+	return h == nil || h.hasSuccessor(ctx, id)
 }
 
 // Mission returns a mission.
@@ -246,7 +266,8 @@ func (conn *Connection) Events(ctx context.Context, q server.EventQuery) iter.Se
 	return func(yield func(centurion.Event, error) bool) {
 		for {
 			inner, done := conn.watchRun(ctx, q.Mission)
-			for e, err := range conn.API().Events(inner, q) {
+			api := conn.API()
+			for e, err := range api.Events(inner, q) {
 				if centurion.KindOf(err) == centurion.KindNetwork {
 					break
 				}
@@ -257,16 +278,17 @@ func (conn *Connection) Events(ctx context.Context, q server.EventQuery) iter.Se
 				q.After = max(q.After, e.Seq)
 			}
 			done()
+			_, client := api.(*server.Client)
 			switch {
 			case ctx.Err() != nil || !q.Follow:
 				return
-			case conn.Host() != nil:
+			case !client:
 				if cause := context.Cause(inner); cause != context.Canceled {
 					yield(centurion.Event{}, cause)
 				}
 				return
 			}
-			if err := conn.ConnectOrOwn(ctx, NextTimeout); err != nil {
+			if err := conn.Again(ctx, api); err != nil {
 				yield(centurion.Event{}, err)
 				return
 			}
