@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/creachadair/jrpc2"
-	"github.com/creachadair/jrpc2/channel"
 
 	"centurion"
 )
@@ -17,9 +16,9 @@ import (
 // MaxLine limits a message of the client, in bytes: enough for several fully escaped prompts of the maximum size (256 KB).
 const MaxLine = 4 << 20
 
-// lines transmits messages as lines of JSON. A line that is too long is answered with an error and skipped; empty lines are skipped. It
+// Lines transmits messages as lines of JSON. A line that is too long is answered with an error and skipped; empty lines are skipped. It
 // is a [channel.Channel].
-type lines struct {
+type Lines struct {
 	in   *bufio.Reader
 	wake func() error // ends a read; nil if not available
 	max  int
@@ -28,9 +27,9 @@ type lines struct {
 	out io.WriteCloser
 }
 
-// NewLines returns a channel of messages of at most max bytes. Its Close closes out, and in if it has a Close, which must wake its reader.
-func NewLines(in io.Reader, out io.WriteCloser, max int) channel.Channel {
-	l := &lines{in: bufio.NewReaderSize(in, 64<<10), max: max, out: out}
+// NewLines returns messages of at most max bytes. Its Close closes out, and in if it has a Close, which must wake its reader.
+func NewLines(in io.Reader, out io.WriteCloser, max int) *Lines {
+	l := &Lines{in: bufio.NewReaderSize(in, 64<<10), max: max, out: out}
 	if c, ok := in.(io.Closer); ok {
 		l.wake = c.Close
 	}
@@ -38,7 +37,7 @@ func NewLines(in io.Reader, out io.WriteCloser, max int) channel.Channel {
 }
 
 // Send writes a message.
-func (l *lines) Send(msg []byte) error {
+func (l *Lines) Send(msg []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if bytes.IndexByte(msg, '\n') >= 0 {
@@ -53,11 +52,11 @@ func (l *lines) Send(msg []byte) error {
 }
 
 // Recv reads the next message. The last line of the input counts with or without a line break.
-func (l *lines) Recv() ([]byte, error) {
+func (l *Lines) Recv() ([]byte, error) {
 	for {
 		line, long, err := l.line()
 		if long {
-			if serr := l.refuse(); serr != nil {
+			if serr := l.Refuse(jrpc2.InvalidRequest, "a message is longer than "+centurion.Bytes(int64(l.max))); serr != nil {
 				return nil, serr
 			}
 		} else if len(bytes.TrimSpace(line)) > 0 {
@@ -70,7 +69,7 @@ func (l *lines) Recv() ([]byte, error) {
 }
 
 // line reads one line without its end. long reports that it was too long and was dropped.
-func (l *lines) line() (line []byte, long bool, err error) {
+func (l *Lines) line() (line []byte, long bool, err error) {
 	for {
 		chunk, err := l.in.ReadSlice('\n')
 		if long = long || len(line)+len(bytes.TrimSuffix(chunk, []byte("\n"))) > l.max; long {
@@ -84,10 +83,9 @@ func (l *lines) line() (line []byte, long bool, err error) {
 	}
 }
 
-// refuse answers a line whose id is unknown.
-func (l *lines) refuse() error {
-	b, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{
-		"code": jrpc2.InvalidRequest, "message": "a message is longer than " + centurion.Bytes(int64(l.max))}})
+// Refuse answers a line whose id is unknown.
+func (l *Lines) Refuse(code jrpc2.Code, why string) error {
+	b, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": why}})
 	if err != nil {
 		return err
 	}
@@ -95,7 +93,7 @@ func (l *lines) refuse() error {
 }
 
 // Close closes the output and ends a read.
-func (l *lines) Close() error {
+func (l *Lines) Close() error {
 	err := l.out.Close()
 	if l.wake != nil {
 		err = errors.Join(err, l.wake())
