@@ -49,7 +49,7 @@ func (s *serving) serveEditor(ctx context.Context) error {
 			if err != nil {
 				return nil, err
 			}
-			return &acp.Project{Project: p.project(), Pause: p.pause, Bridge: &rpc.Bridge{API: p.conn.API, Follow: p.follow, Moved: p.hostChanged}}, nil
+			return &acp.Project{Project: p.project(), Pause: p.conn.PauseLeft, Bridge: &rpc.Bridge{API: p.conn.API, Follow: p.follow, Moved: p.hostChanged}}, nil
 		},
 		Close: func() (err error) {
 			for _, p := range s.projects.end() {

@@ -9,7 +9,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/muesli/cancelreader"
 	"github.com/spf13/cobra"
@@ -32,7 +31,8 @@ func rpcCommand(c *cli) *cobra.Command {
 		Example: "  centurion rpc\n  centurion rpc --dir ../api --model openai/gpt-5",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.serveFrontEnd(cmd.Context(), f, cmd.Flags().Changed("max-cost"))
+			f.costSet = cmd.Flags().Changed("max-cost")
+			return c.serveFrontEnd(cmd.Context(), f)
 		},
 	}
 	f.bind(cmd)
@@ -42,54 +42,45 @@ func rpcCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
-// frontEnd is a project controlled by a front end.
+// frontEnd is a project controlled by a program: a front end, or a client of the tools.
 type frontEnd struct {
 	c    *cli
 	conn *host.Connection
 
 	given runFlags // the flags, without configured values
 
-	mu      sync.Mutex // protects reconnecting, and the fields below
-	started []string   // missions to pause when the front end leaves
+	missions *host.Keeper
 }
 
-func (c *cli) serveFrontEnd(ctx context.Context, f *runFlags, costSet bool) error {
-	f.costSet = costSet
+func (c *cli) serveFrontEnd(ctx context.Context, f *runFlags) error {
 	if f.format != "" || f.detach || f.merge {
 		return &centurion.Error{Kind: centurion.KindUsage, Msg: "--format, --detach and --merge are no flags of rpc", Hint: "see: centurion rpc --help"}
 	}
-	f.format = "json" // there is no terminal to draw on
-	given := *f
-	run := &runner{c, f}
-	conn, err := run.prepare(ctx)
+	return (&runner{c, f}).withFrontEnd(ctx, func(e *frontEnd) error {
+		err := rpc.Serve(ctx, wakeable(c.in), noClose{c.out}, &rpc.Bridge{API: e.conn.API, Begin: e.begin, Follow: e.follow, Moved: e.hostChanged},
+			rpc.Options{Version: Version, Say: c.note})
+		e.missions.Leave(func(string) bool { return false })
+		return err
+	})
+}
+
+// withFrontEnd connects a program to a project while serve runs.
+func (c *runner) withFrontEnd(ctx context.Context, serve func(*frontEnd) error) error {
+	c.f.format = "json" // there is no terminal to draw on
+	given := *c.f
+	conn, err := c.prepare(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Workspace.Close()
-	if err := run.confirmDirectory(ctx, conn.Workspace.Dir(), given.yes); err != nil {
+	if err := c.confirmDirectory(ctx, conn.Workspace.Dir(), given.yes); err != nil {
 		return err
 	}
 	if err := conn.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
 		return err
 	}
-	e := &frontEnd{c: c, conn: conn, given: given}
-	err = rpc.Serve(ctx, wakeable(c.in), noClose{c.out}, &rpc.Bridge{API: conn.API, Begin: e.begin, Follow: e.follow, Moved: e.hostChanged},
-		rpc.Options{Version: Version, Say: c.note})
-	e.mu.Lock()
-	started := e.started
-	e.mu.Unlock()
-	for _, id := range started {
-		e.pause(id)
-	}
+	err = serve(&frontEnd{c: c.cli, conn: conn, given: given, missions: conn.Keeper(ctx)})
 	return errors.Join(err, conn.Close(ctx))
-}
-
-// pause pauses a mission that works, as its front end has left.
-func (e *frontEnd) pause(id string) {
-	if m, err := e.conn.Mission(context.Background(), id); err == nil && m.Status.Alive() {
-		e.conn.Pause(id)
-		e.c.note("mission " + id + " is paused; continue with: centurion resume " + id)
-	}
 }
 
 // begin starts a mission with the front end's parameters.
@@ -105,11 +96,9 @@ func (e *frontEnd) begin(ctx context.Context, p rpc.StartParams) (server.Mission
 	if err != nil {
 		return server.Mission{}, err
 	}
-	m, err := e.conn.API().Start(ctx, p.Prompt, opts)
+	m, err := host.Call(ctx, e.conn, func(api server.API) (server.Mission, error) { return api.Start(ctx, p.Prompt, opts) })
 	if err == nil {
-		e.mu.Lock()
-		e.started = append(e.started, m.ID)
-		e.mu.Unlock()
+		e.missions.Take(m.ID)
 	}
 	return m, err
 }
@@ -129,7 +118,7 @@ func (e *frontEnd) options(ctx context.Context, p rpc.StartParams) (centurion.Mi
 	}
 	f.ask = cmp.Or(f.ask, "ask")
 	opts, err := run.missionOptions(&host.Models{Config: &cfg, First: first})
-	opts.Request, opts.Unattended = rand.Text(), opts.Ask == "ask" && p.Unasked
+	opts.Request, opts.Detached, opts.Unattended = rand.Text(), e.given.detach, opts.Ask == "ask" && p.Unasked
 	return opts, err
 }
 
@@ -150,22 +139,12 @@ func (e *frontEnd) follow(ctx context.Context, q server.EventQuery) iter.Seq2[ce
 			if ctx.Err() != nil {
 				return
 			}
-			if err := e.reconnect(ctx, api); err != nil {
+			if err := e.conn.Again(ctx, api); err != nil {
 				yield(centurion.Event{}, err)
 				return
 			}
 		}
 	}
-}
-
-// reconnect connects to the project again, unless another follower already has since calling was.
-func (e *frontEnd) reconnect(ctx context.Context, was server.API) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.conn.Host() != nil || e.conn.API() != was {
-		return nil
-	}
-	return e.conn.ConnectOrOwn(ctx, host.NextTimeout)
 }
 
 // hostChanged reports whether the called host is gone, and finds the next one. This process hosts until it ends.
@@ -176,7 +155,7 @@ func (e *frontEnd) hostChanged(ctx context.Context, was server.API) (bool, error
 	if _, err := was.LastSeq(ctx); centurion.KindOf(err) != centurion.KindNetwork {
 		return false, nil // the turn itself failed
 	}
-	return true, e.reconnect(ctx, was)
+	return true, e.conn.Again(ctx, was)
 }
 
 // wakeable makes closing a file end its reads, if the system can.
