@@ -34,6 +34,7 @@ compat: build
 	compat/mcp/run.sh
 	CENTURION=bin/centurion compat/acp.sh
 	compat/plugins.sh
+	CENTURION=bin/centurion compat/mcp/server.sh
 
 fuzz:
 	scripts/fuzz.sh

@@ -53,7 +53,7 @@ func (c *cli) root() *cobra.Command {
 		logsCommand(c), reportCommand(c), asksCommand(c), answerCommand(c), approveCommand(c), denyCommand(c), sendCommand(c), compactCommand(c),
 		diffCommand(c), mergeCommand(c), undoCommand(c), forkCommand(c), rewindCommand(c), cancelCommand(c), abortCommand(c),
 		stopCommand(c), pauseCommand(c), attachCommand(c),
-		serveCommand(c), acpCommand(c), rpcCommand(c), hostCommand(c), serviceCommand(c),
+		serveCommand(c), acpCommand(c), rpcCommand(c), mcpCommand(c), hostCommand(c), serviceCommand(c),
 		agentsCommand(c), commandsCommand(c), modelsCommand(c), authCommand(c), trustCommand(c), pluginCommand(c), doctorCommand(c), gcCommand(c), versionCommand(c))
 	for _, l := range laterCommands {
 		root.AddCommand(&cobra.Command{Use: l.use, Short: l.short + " (not in this version)", Hidden: true, DisableFlagParsing: true,
@@ -172,7 +172,6 @@ func exactly(lo, hi int, what string) cobra.PositionalArgs {
 // laterCommands are planned commands. They say so instead of being unknown.
 var laterCommands = []struct{ use, short, step string }{
 	{"inbox [ADDRESS]", "Read an agent's messages", "messages between agents"},
-	{"mcp", "Manage MCP servers", "MCP"},
 }
 
 func notYet(what, step string) error {
