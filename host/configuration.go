@@ -204,7 +204,7 @@ func (p Place) Servers(ctx context.Context, cfg *config.Config, ws *workspace.Wo
 // Plugins starts the plugins of a project and says what became of them, outside of a host.
 func (p Place) Plugins(ctx context.Context, cfg *config.Config, ws *workspace.Workspace, version string) (out []plugin.Status, offered []centurion.ExternalTool, err error) {
 	err = p.withRunner(cfg, func(r *sandbox.Runner) error {
-		s := newPlugins(cfg.Plugins, cfg.PluginDir(), p, ws.Dir(), r, version)
+		s := newPlugins(cfg.Plugins, p, ws.Dir(), r, version)
 		host := s.start()
 		err := host.Settled(ctx)
 		offered = s.Tools() // and they are remembered
@@ -252,7 +252,7 @@ func (p Place) confinement(cfg *config.Config, home, dir string) (*sandbox.Confi
 	limits := sandbox.DefaultLimits()
 	limits.Processes = cmp.Or(cfg.Own.MaxProcesses, limits.Processes)
 	limits.Memory = cmp.Or(int64(cfg.Own.MaxMemory)<<20, limits.Memory)
-	return &sandbox.Confinement{Way: way, Read: []string{p.Dir, cfg.PluginDir()}, Hide: append(sandbox.Hidden(home), filepath.Dir(filepath.Dir(p.State))),
+	return &sandbox.Confinement{Way: way, Read: []string{p.Dir, p.plugins()}, Hide: append(sandbox.Hidden(home), filepath.Dir(filepath.Dir(p.State))),
 		Home: home, Protect: []string{".git", ".opencode"}, Caches: sandbox.Caches(home, os.Getenv), Limits: limits, Cache: cache, Dir: dir}, nil
 }
 

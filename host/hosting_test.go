@@ -276,7 +276,7 @@ func TestConfinementOfAHost(t *testing.T) {
 	if c.Limits.Processes != 7 || c.Limits.Memory != 3<<20 || c.Way != way || c.Dir != "/tmp/dir" || c.Cache != filepath.Join(p.State, "cache") {
 		t.Errorf("%+v", c)
 	}
-	if !slices.Contains(c.Hide, root) || !slices.Contains(c.Hide, "/run/docker.sock") || !slices.Equal(c.Read, []string{p.Dir}) {
+	if !slices.Contains(c.Hide, root) || !slices.Contains(c.Hide, "/run/docker.sock") || !slices.Equal(c.Read, []string{p.Dir, filepath.Join(root, "plugins")}) {
 		t.Errorf("it hides %q and shows %q", c.Hide, c.Read)
 	}
 	if !slices.Equal(c.Protect, []string{".git", ".opencode"}) {

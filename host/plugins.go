@@ -40,8 +40,11 @@ var (
 	_ centurion.Hooks = (*Plugins)(nil)
 )
 
-func newPlugins(all []plugin.Source, modules string, p Place, dir string, run *sandbox.Runner, version string) *Plugins {
-	return &Plugins{all: all, modules: modules, state: filepath.Join(p.State, "plugins"), root: dir, version: version, runner: run}
+// plugins is where `centurion plugin add` installs packages; see config.Config.PluginDir.
+func (p Place) plugins() string { return filepath.Join(filepath.Dir(filepath.Dir(p.State)), "plugins") }
+
+func newPlugins(all []plugin.Source, p Place, dir string, run *sandbox.Runner, version string) *Plugins {
+	return &Plugins{all: all, modules: p.plugins(), state: filepath.Join(p.State, "plugins"), root: dir, version: version, runner: run}
 }
 
 // start begins to start the plugins, unless that was done.

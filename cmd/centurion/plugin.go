@@ -103,13 +103,14 @@ func (r extensionRow) lines() string {
 		said = strings.Join(text.Filled(centurion.Count(len(r.Tools), "tool")+text.When(r.Tokens > 0, fmt.Sprintf(" (%s)", centurion.Count(r.Tokens, "token"))),
 			text.When(len(r.Hooks) > 0, centurion.Count(len(r.Hooks), "hook"))), ", ")
 	}
-	lines := fmt.Sprintf("%-6s %-20s %-10s %s\n", r.Kind, strings.Join(text.Filled(r.Name, r.Version), "@"), r.State, oneLine(said))
+	var lines strings.Builder
+	lines.WriteString(fmt.Sprintf("%-6s %-20s %-10s %s\n", r.Kind, strings.Join(text.Filled(r.Name, r.Version), "@"), r.State, oneLine(said)))
 	for _, more := range append([]string{strings.Join(r.Tools, " "), strings.Join(r.Hooks, " ")}, r.Notes...) {
 		if more != "" {
-			lines += fmt.Sprintf("%39s%s\n", "", text.Clean(more))
+			lines.WriteString(fmt.Sprintf("%39s%s\n", "", text.Clean(more)))
 		}
 	}
-	return lines
+	return lines.String()
 }
 
 func (c *cli) addPluginsCommand() *cobra.Command {
