@@ -104,10 +104,10 @@ func (r extensionRow) lines() string {
 			text.When(len(r.Hooks) > 0, centurion.Count(len(r.Hooks), "hook"))), ", ")
 	}
 	var lines strings.Builder
-	lines.WriteString(fmt.Sprintf("%-6s %-20s %-10s %s\n", r.Kind, strings.Join(text.Filled(r.Name, r.Version), "@"), r.State, oneLine(said)))
+	fmt.Fprintf(&lines, "%-6s %-20s %-10s %s\n", r.Kind, strings.Join(text.Filled(r.Name, r.Version), "@"), r.State, oneLine(said))
 	for _, more := range append([]string{strings.Join(r.Tools, " "), strings.Join(r.Hooks, " ")}, r.Notes...) {
 		if more != "" {
-			lines.WriteString(fmt.Sprintf("%39s%s\n", "", text.Clean(more)))
+			fmt.Fprintf(&lines, "%39s%s\n", "", text.Clean(more))
 		}
 	}
 	return lines.String()
