@@ -73,6 +73,9 @@ func New(cfg Config) *Host {
 		h.cfg().Look(context.Background())
 		return h.cfg().Model(ref)
 	}
+	if cfg.Model == nil { // no mission runs in this process
+		model = nil
+	}
 	h.Mail = mail.New(cfg.Store, model, func(id string) *agent.Sessions {
 		if m := h.running(id); m != nil {
 			return m.sessions

@@ -18,6 +18,8 @@ type Slot struct {
 	model centurion.ModelRef
 	held  []*lane // its lanes in order of acquisition; nil while it does not run
 	away  int     // tool calls waiting for other agents
+
+	taking chan struct{} // closed when the call that takes the slot has ended; nil while none does
 }
 
 // lanes are the lanes of a session with this model, in order of acquisition.
@@ -36,12 +38,14 @@ func (x *Slot) Model() centurion.ModelRef {
 // Acquire takes the slot again after Release, ahead of new launches. It does nothing if the slot is held. If ctx ends first, nothing is
 // held and the error is its cause.
 func (x *Slot) Acquire(ctx context.Context) error {
-	if x == nil || x.holds() {
+	if x == nil {
 		return nil
 	}
-	x.mu.Lock()
-	lanes := x.lanes(x.model)
-	x.mu.Unlock()
+	lanes, done, err := x.take(ctx)
+	if lanes == nil {
+		return err
+	}
+	defer done()
 	for {
 		for i, l := range lanes {
 			if err := l.acquire(ctx); err != nil {
@@ -56,7 +60,7 @@ func (x *Slot) Acquire(ctx context.Context) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.held != nil || x.away > 0 { // another call was faster, or waits again
+	if x.away > 0 { // another call waits again
 		freeAll(lanes)
 		return nil
 	}
@@ -64,10 +68,34 @@ func (x *Slot) Acquire(ctx context.Context) error {
 	return nil
 }
 
-func (x *Slot) holds() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.held != nil
+// take returns the lanes that the caller is to acquire, or none if the slot is held. Of several calls one does it, which calls done, and the
+// others wait for that: in a full lane they would wait for their own session.
+func (x *Slot) take(ctx context.Context) (lanes []*lane, done func(), err error) {
+	for {
+		x.mu.Lock()
+		other := x.taking
+		if x.held == nil && other == nil {
+			defer x.mu.Unlock()
+			mine := make(chan struct{})
+			x.taking = mine
+			return x.lanes(x.model), func() {
+				x.mu.Lock()
+				defer x.mu.Unlock()
+				x.taking = nil
+				close(mine)
+			}, nil
+		}
+		held := x.held != nil
+		x.mu.Unlock()
+		if held {
+			return nil, nil, nil
+		}
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		}
+	}
 }
 
 // Release releases the slot. It does nothing if the slot is not held, so every exit may call it.

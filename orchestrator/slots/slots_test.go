@@ -517,3 +517,9 @@ func equal[T comparable](t testing.TB, what string, got, want T) {
 		t.Errorf("%s: %v, want %v", what, got, want)
 	}
 }
+
+func (x *Slot) holds() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.held != nil
+}
