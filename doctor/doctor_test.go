@@ -159,7 +159,7 @@ func find(t *testing.T, all []Finding, name string) []Finding {
 
 func TestHealthy(t *testing.T) {
 	o := world(t, map[string]string{"OPENAI_API_KEY": "sk-canary", "GROQ_API_KEY": "gsk-canary"}, map[string]string{
-		"project/opencode.json":                `{"theme":"x","plugin":["p"]}`,
+		"project/opencode.json":                `{"theme":"x","shell":"fish"}`,
 		"home/.config/opencode/opencode.json":  `{"model":"openai/gpt-5"}`,
 		"home/.local/share/opencode/auth.json": `{"mistral":{"type":"api","key":"m-canary"}}`,
 	})
@@ -177,7 +177,7 @@ func TestHealthy(t *testing.T) {
 		}
 	}
 	if c := find(t, all, "configuration"); len(c) != 3 || c[1].Status != OK || !strings.Contains(c[1].Detail, "theme") ||
-		c[2].Status != Warn || !strings.Contains(c[2].Detail, "plugin is ignored: this version has no plugins") {
+		c[2].Status != Warn || !strings.Contains(c[2].Detail, "shell is ignored: commands run in ") {
 		t.Errorf("configuration: %+v", c)
 	}
 	if s := find(t, all, "server")[0]; s.Status != OK || s.Detail != "openai at https://api.openai.com/v1 answered: 1 model" {

@@ -143,7 +143,11 @@ func agentsCommand(c *cli) *cobra.Command {
 			c.notices(cfg)
 			rows := []agentRow{}
 			for _, a := range cast.All() {
-				rows = append(rows, agentRow{a.Name, a.Mode, a.Description, a.Tools, a.Picked(), a.Delegates, a.Model, a.Temperature, a.Steps,
+				var picked []string
+				if len(cfg.Servers)+len(cfg.Plugins) > 0 {
+					picked = a.Picked()
+				}
+				rows = append(rows, agentRow{a.Name, a.Mode, a.Description, a.Tools, picked, a.Delegates, a.Model, a.Temperature, a.Steps,
 					cmp.Or(a.Source, builtIn)})
 			}
 			return printRows(c, f.format, rows, func(r agentRow) string {

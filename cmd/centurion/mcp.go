@@ -27,7 +27,7 @@ func mcpCommand(c *cli) *cobra.Command {
 			"input and output. Its tools start missions and show them, answer what their agents ask, and pause, resume and cancel them;\n" +
 			"docs/mcp-server.md describes each. When standard input ends, the missions that the client started are paused, unless another\n" +
 			"process keeps them; with --detach they continue in the background. The flags are those of run and hold for every mission.",
-		Example: "  claude mcp add centurion -- centurion mcp\n  codex mcp add centurion -- centurion mcp\n  centurion mcp --dir ../api --max-cost 2 --detach",
+		Example: "  claude mcp add missions -- centurion mcp\n  codex mcp add missions -- centurion mcp\n  centurion mcp --dir ../api --max-cost 2 --detach",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.costSet = cmd.Flags().Changed("max-cost")

@@ -19,7 +19,8 @@ import (
 )
 
 func pluginCommand(c *cli) *cobra.Command {
-	cmd := &cobra.Command{Use: "plugin", Short: "Show and install plugins and MCP servers", Args: exactly(0, 0, "a command such as list"),
+	cmd := &cobra.Command{Use: "plugin", Short: "Show and install plugins and MCP servers",
+		Example: "  centurion plugin list\n  centurion plugin add opencode-skills@0.1.7", Args: exactly(0, 0, "a command such as list"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(plainCommand("list", "Start the plugins and MCP servers and list their tools",
 		"Start the plugins and connect the MCP servers of the configuration (`plugin` and `mcp` in opencode.json, .opencode/plugins and\n"+

@@ -287,8 +287,9 @@ func (d *Desk) filled(ctx context.Context, all []found, tasks bool) ([]centurion
 	}
 	byID, byMission := map[string]centurion.Session{}, map[string][]centurion.Session{}
 	for _, rec := range recs {
-		byID[rec.ID] = rec
-		byMission[rec.Metadata.Mission] = append(byMission[rec.Metadata.Mission], rec)
+		if byID[rec.ID] = rec; tasks {
+			byMission[rec.Metadata.Mission] = append(byMission[rec.Metadata.Mission], rec)
+		}
 	}
 	out := make([]centurion.Session, 0, len(all)+len(recs))
 	for _, f := range all {
