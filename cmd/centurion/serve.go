@@ -19,6 +19,7 @@ import (
 	"centurion/host"
 	"centurion/sandbox"
 	"centurion/server"
+	"centurion/server/opencode"
 	v1 "centurion/server/opencode/v1"
 	"centurion/server/page"
 	"centurion/text"
@@ -70,6 +71,7 @@ type serving struct {
 	projects pool[*served] // by directory
 	shared   *host.Shared  // by their hosts
 	site     *page.Site    // set before the server begins
+	events   opencode.Hub  // of all projects
 }
 
 func (s *serving) serve(ctx context.Context, portGiven bool) error {

@@ -56,6 +56,7 @@ func (s *serving) openProject(dir string) (*served, error) {
 	e, err := s.connect(dir, func(e *frontEnd) {
 		p.frontEnd = e
 		project = p.project()
+		project.All = &s.events
 		e.conn.Options.Renew.Warn = project.Warn // a mission that goes on may need it at once
 	})
 	if err != nil {

@@ -92,8 +92,13 @@ func (c *client) later(path, body string) <-chan string {
 // listen reads events until one has all the words; leave ends the stream.
 func (c *client) listen() (until func(words ...string) map[string]any, leave func()) {
 	c.Helper()
+	return c.listenTo("/event")
+}
+
+func (c *client) listenTo(stream string) (until func(words ...string) map[string]any, leave func()) {
+	c.Helper()
 	ctx, cancel := context.WithTimeout(c.Context(), clientLimit)
-	req, err := http.NewRequestWithContext(ctx, "GET", c.url+"/event?directory="+url.QueryEscape(c.dir), nil)
+	req, err := http.NewRequestWithContext(ctx, "GET", c.url+stream+"?directory="+url.QueryEscape(c.dir), nil)
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -112,6 +117,13 @@ func (c *client) listen() (until func(words ...string) map[string]any, leave fun
 			data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: ")
 			if !ok {
 				continue
+			}
+			if stream == "/global/event" {
+				var e struct{ Payload json.RawMessage }
+				if json.Unmarshal([]byte(data), &e) != nil || strings.Contains(string(e.Payload), `"server.`) == strings.Contains(data, `"directory"`) {
+					c.Errorf("it has %s", data)
+				}
+				data = string(e.Payload)
 			}
 			if err := contract.Event([]byte(data)); err != nil {
 				c.Error(err)
@@ -275,5 +287,21 @@ func TestServeAbort(t *testing.T) {
 	until(`"session.idle"`, root)
 	if got := <-c.later("/session/"+root+"/message", fmt.Sprintf(message, "say it again")); !strings.HasPrefix(got, "200 ") || !strings.Contains(got, "Here I am.") {
 		t.Errorf("the next message is answered with %s", got)
+	}
+}
+
+// The stream of all projects has the events of each that the server has opened, also of one that is opened later.
+func TestServeEventsOfAllProjects(t *testing.T) {
+	c := startServe(t, func(scripted.Request) scripted.Answer { return scripted.Answer{Say: "Yes."} }).client(t)
+	until, leave := c.listenTo("/global/event")
+	defer leave()
+	own, leaveOwn := c.listen()
+	defer leaveOwn()
+	other := &client{t, c.url, t.TempDir()}
+	there, here := other.open("assistant"), c.open("assistant")
+	until(`"session.created"`, there)
+	until(`"session.created"`, here)
+	if e := own(`"session.created"`); e["sessionID"] != here {
+		t.Errorf("the stream of one project has %v", e)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"centurion"
@@ -38,6 +37,8 @@ type Project struct {
 	Expand func(ctx context.Context, command, arguments string) (Begin, error)
 	Files  *workspace.Workspace
 	Note   func(string) // tells the person who runs the server; never nil
+	// All gets the events of all projects of a server, for the stream of all; nil where that is not served.
+	All *opencode.Hub
 
 	hub  opencode.Hub
 	view view
@@ -75,10 +76,10 @@ func (p *Project) Handler() http.Handler {
 		})
 	}
 	mux.HandleFunc("GET /event", func(w http.ResponseWriter, r *http.Request) {
-		p.stream(w, r, func(event []byte) []byte { return event })
+		p.stream(w, r, p.hub.Reader(), func(event []byte) []byte { return event })
 	})
 	mux.HandleFunc("GET /global/event", func(w http.ResponseWriter, r *http.Request) {
-		p.stream(w, r, func(event []byte) []byte { return p.global(event) })
+		p.stream(w, r, p.All.Reader(), func(event []byte) []byte { return fmt.Appendf(nil, `{"payload":%s}`, event) })
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, nil, &centurion.Error{Kind: centurion.KindNotFound, Msg: "no route " + r.Method + " " + r.URL.Path})
@@ -97,9 +98,8 @@ func (p *Project) routes() map[string]route {
 	return all
 }
 
-// stream sends events as they come.
-func (p *Project) stream(w http.ResponseWriter, r *http.Request, wrap func([]byte) []byte) {
-	reader := p.hub.Reader()
+// stream sends events as they come; own makes one of what concerns no project.
+func (p *Project) stream(w http.ResponseWriter, r *http.Request, reader *opencode.Reader, own func([]byte) []byte) {
 	for name, value := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"} {
 		w.Header().Set(name, value)
 	}
@@ -111,7 +111,7 @@ func (p *Project) stream(w http.ResponseWriter, r *http.Request, wrap func([]byt
 		}
 		return err == nil
 	}
-	if !send(wrap(eventText("server.connected", struct{}{}))) {
+	if !send(own(eventText("server.connected", struct{}{}))) {
 		return
 	}
 	for {
@@ -120,9 +120,8 @@ func (p *Project) stream(w http.ResponseWriter, r *http.Request, wrap func([]byt
 		cancel()
 		switch {
 		case err == nil:
-			text = wrap(text)
 		case r.Context().Err() == nil && errors.Is(err, context.DeadlineExceeded):
-			text = wrap(eventText("server.heartbeat", struct{}{}))
+			text = own(eventText("server.heartbeat", struct{}{}))
 		default: // the client has left, or is so slow that it has to read everything again
 			return
 		}
@@ -145,13 +144,13 @@ func eventText(kind string, properties any) []byte {
 	return b
 }
 
-// global is an event in the stream of all projects. What concerns no project has none.
-func (p *Project) global(event []byte) []byte {
-	head := fmt.Appendf(nil, `{"directory":%s,"project":"global","payload":`, mustJSON(p.Directory))
-	if kind := string(event[:min(len(event), 80)]); strings.Contains(kind, `"type":"server.`) {
-		head = []byte(`{"payload":`)
+// pass tells an event to the readers of the project, and of all projects.
+func (p *Project) pass(event []byte, delta bool) {
+	p.hub.Send(event, delta)
+	if p.All == nil { // a front end of another protocol
+		return
 	}
-	return append(append(head, event...), '}')
+	p.All.Send(fmt.Appendf(nil, `{"directory":%s,"project":"global","payload":%s}`, mustJSON(p.Directory), event), delta)
 }
 
 func mustJSON(s string) []byte {

@@ -22,6 +22,7 @@ import (
 	"centurion/orchestrator"
 	"centurion/orchestrator/agent"
 	"centurion/server"
+	"centurion/server/opencode"
 	"centurion/server/opencode/v1/contract"
 	"centurion/store"
 	"centurion/workspace"
@@ -66,7 +67,7 @@ func newRig(t testing.TB) *rig {
 		return agent.Model{Ref: centurion.ModelRef{Provider: "custom", ID: "m"}}, nil
 	}})
 	local := &server.Local{Store: s, Hub: x.hub, Host: host}
-	p := &Project{Directory: ws.Dir(), Version: "9", API: func() server.API { return local }, Files: ws, Note: func(text string) { t.Error(text) },
+	p := &Project{Directory: ws.Dir(), Version: "9", All: &opencode.Hub{}, API: func() server.API { return local }, Files: ws, Note: func(text string) { t.Error(text) },
 		Follow: func(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error] {
 			return local.Events(ctx, q)
 		},

@@ -89,7 +89,7 @@ func (p *Project) begin(ctx context.Context) error {
 
 // send tells all readers an event.
 func (p *Project) send(kind string, properties any) {
-	p.hub.Send(eventText(kind, properties), kind == "message.part.delta")
+	p.pass(eventText(kind, properties), kind == "message.part.delta")
 }
 
 // tell tells one fact.
