@@ -161,7 +161,7 @@ func (p *Project) catalogRoutes() map[string]route {
 	fixed := func(v any) route { return func(*http.Request) (any, error) { return v, nil } }
 	project := projectInfo{"global", p.Directory, p.vcs(), map[string]int64{"created": 0, "updated": 0}, []string{}}
 	return map[string]route{
-		"GET /global/health":   fixed(map[string]any{"healthy": true, "version": p.Version}),
+		healthRoute:            fixed(map[string]any{"healthy": true, "version": p.Version}),
 		"GET /path":            fixed(map[string]string{"home": p.Home, "state": p.State, "config": p.Config, "worktree": p.Directory, "directory": p.Directory}),
 		"GET /project":         fixed([]projectInfo{project}),
 		"GET /project/current": fixed(project),

@@ -233,3 +233,18 @@ func TestReads(t *testing.T) {
 		}
 	}
 }
+
+// Issue "Real OpenCode clients" 11: a client learns which dialects are served.
+func TestDialects(t *testing.T) {
+	x := newRig(t)
+	for path, want := range map[string]string{"/global/health": "v1", "/path": ""} {
+		resp, err := http.Get(x.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if got := resp.Header.Get(DialectsHeader); got != want {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+}

@@ -71,6 +71,9 @@ func (p *Project) Handler() http.Handler {
 	for pattern, do := range p.routes() {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+			if pattern == healthRoute {
+				w.Header().Set(DialectsHeader, "v1")
+			}
 			v, err := do(r)
 			answer(w, v, err)
 		})
@@ -86,6 +89,13 @@ func (p *Project) Handler() http.Handler {
 	})
 	return mux
 }
+
+// healthRoute says whether the server answers. What it answers is OpenCode's, so that the dialects which are served, separated by commas, stand
+// in a header.
+const (
+	healthRoute    = "GET /global/health"
+	DialectsHeader = "X-OpenCode-Dialects"
+)
 
 type route = func(r *http.Request) (any, error)
 
