@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/guard"
 	"centurion/guard/durable"
 	"centurion/plugin"
 	"centurion/sandbox"
@@ -29,6 +31,12 @@ type Plugins struct {
 	root    string // the project's directory
 	version string
 	runner  *sandbox.Runner
+	// events tells what happens until its context ends; nil outside of a host.
+	events func(ctx context.Context, tell func(event json.RawMessage)) error
+
+	group guard.Group
+	life  context.Context // until Close
+	end   context.CancelFunc
 
 	mu   sync.Mutex // protects what follows
 	host *plugin.Host
@@ -44,7 +52,8 @@ var (
 func (p Place) plugins() string { return filepath.Join(filepath.Dir(filepath.Dir(p.State)), "plugins") }
 
 func newPlugins(all []plugin.Source, p Place, dir string, run *sandbox.Runner, version string) *Plugins {
-	return &Plugins{all: all, modules: p.plugins(), state: filepath.Join(p.State, "plugins"), root: dir, version: version, runner: run}
+	life, end := context.WithCancel(context.Background())
+	return &Plugins{life: life, end: end, all: all, modules: p.plugins(), state: filepath.Join(p.State, "plugins"), root: dir, version: version, runner: run}
 }
 
 // start begins to start the plugins, unless that was done.
@@ -70,17 +79,27 @@ func (p *Plugins) start() *plugin.Host {
 			}
 			return started, nil
 		}})
+	if host := p.host; p.events != nil {
+		p.group.Go("events of plugins", func() error {
+			if host.Settled(p.life) != nil || !host.Has("event") {
+				return nil
+			}
+			return p.events(p.life, func(event json.RawMessage) { host.Event(event) })
+		})
+	}
 	return p.host
 }
 
 // Close ends the plugins.
 func (p *Plugins) Close() error {
+	p.end()
+	err := p.group.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.host == nil {
-		return nil
+		return err
 	}
-	return p.host.Close()
+	return errors.Join(err, p.host.Close())
 }
 
 // Tools implements [tools.External]: what the plugins have, and while one is starting also what they had last.
