@@ -71,3 +71,18 @@ func TestExternalToolsOfSubAgents(t *testing.T) {
 		t.Errorf("it holds %q", got)
 	}
 }
+
+// Who may delegate is told who has which tools from outside.
+func TestExternalToolsInTheRoster(t *testing.T) {
+	cast, _, err := Default().Beside([]string{"linear"}, false).With(Definition{Name: Worker, Tools: map[string]bool{"linear_*": true, "linear_make": false}},
+		Definition{Name: "tester", Description: "tests", Mode: "subagent", Tools: map[string]bool{"linear_find": true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := cast.Roster(get(t, cast, Commander)), "- worker: also has the tools linear_* !linear_make\n- tester: tests; has the tools linear_find\n"; got != want {
+		t.Errorf("got %q", got)
+	}
+	if got := Default().Roster(get(t, Default(), Commander)); got != "" {
+		t.Errorf("without any: %q", got)
+	}
+}

@@ -343,12 +343,18 @@ func oneLine(s string) string {
 const maxDescription = 160
 
 // Roster describes the custom agents that a may delegate to, one line each, or returns "". The built-in four are described in the
-// prompts.
+// prompts, and only what a mission gives them beside their role is said here.
 func (c *Cast) Roster(a Agent) string {
 	var b strings.Builder
 	for _, to := range c.agents {
-		if to.Custom && a.MayDelegate(to.Name) {
-			fmt.Fprintf(&b, "- %s: %s\n", to.Name, cmp.Or(to.Description, "no description"))
+		if !a.MayDelegate(to.Name) {
+			continue
+		}
+		has := text.When(len(to.External) > 0 && !c.one(), "has the tools "+strings.Join(to.Picked(), " "))
+		if to.Custom {
+			fmt.Fprintf(&b, "- %s: %s\n", to.Name, strings.Join(text.Filled(cmp.Or(to.Description, "no description"), has), "; "))
+		} else if has != "" {
+			fmt.Fprintf(&b, "- %s: also %s\n", to.Name, has)
 		}
 	}
 	return b.String()
