@@ -305,3 +305,20 @@ func TestServeEventsOfAllProjects(t *testing.T) {
 		t.Errorf("the stream of one project has %v", e)
 	}
 }
+
+// An abort right behind the message ends the turn, which has hardly begun.
+func TestServeAbortAtOnce(t *testing.T) {
+	c := startServe(t, func(scripted.Request) scripted.Answer { return scripted.Answer{Say: "Never.", Delay: time.Hour} }).client(t)
+	until, leave := c.listen()
+	defer leave()
+	for range 5 {
+		root := c.open("assistant")
+		for range 2 { // the first message, and a later one
+			c.call("POST", "/session/"+root+"/prompt_async", `{"parts":[{"type":"text","text":"say it"}]}`)
+			if status, body := c.call("POST", "/session/"+root+"/abort", ""); status != http.StatusOK {
+				t.Errorf("abort: %d %s", status, body)
+			}
+			until(`"session.idle"`, root)
+		}
+	}
+}

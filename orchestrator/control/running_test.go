@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"centurion"
 	"centurion/orchestrator/agent"
@@ -54,15 +56,22 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// A mission whose own agent is not open yet has no turn that could be ended: who asks for it hears that it has to be asked again.
+// A mission whose own agent is not open yet has no turn that could be ended: who asks for it waits a while, and then hears that it has to be
+// asked again.
 func TestAbortOfAMissionJustBegun(t *testing.T) {
 	t.Parallel()
-	d, _ := underWay(t, family...)
-	for id, kind := range map[string]centurion.Kind{"msn_1": centurion.KindConflict, "ses_0": centurion.KindConflict, "tsk_4": centurion.KindConflict, "tsk_9": centurion.KindNotFound} {
-		if err := d.Abort(t.Context(), id, ""); centurion.KindOf(err) != kind {
-			t.Errorf("%s: %v, want %q", id, err, kind)
+	synctest.Test(t, func(t *testing.T) {
+		d, _ := underWay(t, family...)
+		for id, want := range map[string]struct {
+			kind centurion.Kind
+			took time.Duration
+		}{"msn_1": {centurion.KindConflict, beginning}, "ses_0": {centurion.KindConflict, beginning}, "tsk_4": {centurion.KindConflict, 0}, "tsk_9": {centurion.KindNotFound, 0}} {
+			began := time.Now()
+			if err := d.Abort(t.Context(), id, ""); centurion.KindOf(err) != want.kind || time.Since(began) != want.took {
+				t.Errorf("%s: %v after %s, want %+v", id, err, time.Since(began), want)
+			}
 		}
-	}
+	})
 }
 
 // A task that has ended, but whose goroutine still lives, is stopped with its family: it may be writing.

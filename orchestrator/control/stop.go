@@ -6,8 +6,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"centurion"
+	"centurion/guard"
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/commander"
 	"centurion/orchestrator/mail"
@@ -68,6 +70,12 @@ func (d *Desk) Expand(ctx context.Context, id, _ string) error {
 	return m.Expand(ctx, to.Task)
 }
 
+// How long an abort waits until a mission that has only just begun has a conversation to abort, and how often it looks.
+const (
+	beginning     = 5 * time.Second
+	beginningPoll = 10 * time.Millisecond
+)
+
 // wait waits for an end.
 func wait(ctx context.Context, ended <-chan struct{}) error {
 	select {
@@ -105,6 +113,12 @@ func (d *Desk) Abort(ctx context.Context, id, reason string) error {
 		return nothingToAbort("mission "+rec.ID, mail.StatusAtRest(rec), rec.ID)
 	}
 	c := m.Sessions.Of(to.Session)
+	for waited := time.Duration(0); c == nil && to.Task == "" && waited < beginning; waited += beginningPoll {
+		if err := guard.Sleep(ctx, beginningPoll); err != nil {
+			return err
+		}
+		c = m.Sessions.Of(to.Session)
+	}
 	if c == nil && to.Task == "" {
 		return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: "mission " + to.Mission + " has only just begun", Hint: "try again"}
 	}
