@@ -43,6 +43,18 @@ async function see(words, { absent = [], wait = patience } = {}) {
 const press = (...keys) => { for (const k of keys) tmux('send-keys', '-t', 'client', k) }
 const leader = key => press('C-x', key)
 
+// down goes into the newest child session. A key that comes while the screen is drawn anew may be lost.
+async function down(words) {
+  for (let left = 4; ; left--) {
+    leader('Down')
+    try {
+      return await see(words, { wait: patience / 5 })
+    } catch (error) {
+      if (left === 0) throw error
+    }
+  }
+}
+
 // type writes into the prompt, and sends it when the client shows it: keys that come before a dialog has gone would be lost.
 async function type(text, shown = text) {
   tmux('send-keys', '-t', 'client', '-l', text)
@@ -158,8 +170,7 @@ const flows = {
   'a delegation: into the child and back': async () => {
     await say('delegate the report of the child')
     await see(['Result: ', 'view subagents'], { absent: ['esc interrupt'] })
-    leader('Down')
-    await see(['say the report of the child', '1 of 1'])
+    await down(['say the report of the child', '1 of 1'])
     press('Up')
     await see('delegate the report of the child', { absent: ['1 of 1'] })
   },
@@ -226,8 +237,7 @@ const flows = {
     await see(['T1 mow the lawn', '1. Run it', '2. Not now'])
     press('1')
     await see('view subagents', { absent: '2. Not now' })
-    leader('Down')
-    await see(['say mow the lawn', /^ +mow the lawn/m])
+    await down(['say mow the lawn', /^ +mow the lawn/m])
     press('Up')
     await see('view subagents')
   },
