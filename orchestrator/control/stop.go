@@ -104,21 +104,22 @@ func (d *Desk) Abort(ctx context.Context, id, reason string) error {
 	if err != nil {
 		return err
 	}
-	cause := agent.Aborted(cmp.Or(reason, agent.AbortedByPerson))
-	if m == nil {
-		rec, err := d.Store.Mission(ctx, to.Mission)
-		if err != nil {
-			return err
-		}
-		return nothingToAbort("mission "+rec.ID, mail.StatusAtRest(rec), rec.ID)
+	rec, err := d.Store.Mission(ctx, to.Mission)
+	if err != nil {
+		return err
 	}
-	c := m.Sessions.Of(to.Session)
-	for waited := time.Duration(0); c == nil && to.Task == "" && waited < beginning; waited += beginningPoll {
+	// A mission that has only just begun has no conversation yet.
+	for waited := time.Duration(0); to.Task == "" && rec.Status.Alive() && (m == nil || m.Sessions.Of(to.Session) == nil) && waited < beginning; waited += beginningPoll {
 		if err := guard.Sleep(ctx, beginningPoll); err != nil {
 			return err
 		}
-		c = m.Sessions.Of(to.Session)
+		m = d.Running(to.Mission)
 	}
+	cause := agent.Aborted(cmp.Or(reason, agent.AbortedByPerson))
+	if m == nil {
+		return nothingToAbort("mission "+rec.ID, mail.StatusAtRest(rec), rec.ID)
+	}
+	c := m.Sessions.Of(to.Session)
 	if c == nil && to.Task == "" {
 		return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: "mission " + to.Mission + " has only just begun", Hint: "try again"}
 	}
