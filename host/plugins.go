@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 
 	"centurion"
 	"centurion/guard"
-	"centurion/guard/durable"
 	"centurion/plugin"
 	"centurion/sandbox"
 	"centurion/text"
@@ -70,7 +68,7 @@ func (p *Plugins) start() *plugin.Host {
 			sources[i].Err = err
 		}
 	}
-	p.kept = p.recall()
+	p.kept = recall[centurion.ExternalTool](p.memory())
 	p.host = plugin.Open(sources, plugin.Options{Bun: bun.Path, State: filepath.Join(p.modules, "sidecar"), Modules: p.modules, Directory: p.root, Version: p.version,
 		Reserved: text.Each(tools.All(), tools.Tool.Name), Start: func(ctx context.Context, s plugin.Start) (plugin.Process, error) {
 			started, err := serve(ctx, p.runner, served{name: "plugin " + s.Name, command: s.Command, env: s.Env, dir: p.root, own: filepath.Join(p.state, "data")})
@@ -111,8 +109,8 @@ func (p *Plugins) Tools() []centurion.ExternalTool {
 	now, _ := host.Tools() // clashes are listed with the plugins
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !starting(host) {
-		p.remember(now)
+	if !host.Starting() {
+		p.kept = remember(p.memory(), p.kept, now)
 		return now
 	}
 	for _, t := range p.kept {
@@ -157,11 +155,7 @@ const startLimit = 10 * time.Second
 // Has implements [centurion.Hooks].
 func (p *Plugins) Has(hook string) bool {
 	host := p.start()
-	return host.Has(hook) || slices.Contains(guards, hook) && starting(host)
-}
-
-func starting(host *plugin.Host) bool {
-	return slices.ContainsFunc(host.Status(), func(s plugin.Status) bool { return s.State == plugin.Starting })
+	return host.Has(hook) || slices.Contains(guards, hook) && host.Starting()
 }
 
 // Hook implements [centurion.Hooks].
@@ -176,68 +170,11 @@ func (p *Plugins) Hook(ctx context.Context, hook string, input any, output json.
 	return output, err
 }
 
-// offered is what plugins had, and a sum of which ones they are.
-type offered struct {
-	Sum   string                   `json:"sum"`
-	Tools []centurion.ExternalTool `json:"tools"`
-}
-
-func (p *Plugins) sum() string {
+// memory is where it is kept what the plugins have, as long as they are these.
+func (p *Plugins) memory() memory {
 	var all []string
 	for _, s := range p.all {
 		all = append(all, s.Name, s.Version, s.File, string(s.Options))
 	}
-	return trust.Sum(strings.Join(all, "\x00"))
-}
-
-func (p *Plugins) file() string { return filepath.Join(p.state, "tools.json") }
-
-// recall reads what the plugins had. A file that cannot be read is as none.
-func (p *Plugins) recall() []centurion.ExternalTool {
-	var o offered
-	b, err := os.ReadFile(p.file())
-	if err != nil || json.Unmarshal(b, &o) != nil || o.Sum != p.sum() {
-		return nil
-	}
-	return o.Tools
-}
-
-// remember keeps what the plugins have. The lock is held.
-func (p *Plugins) remember(now []centurion.ExternalTool) {
-	same := func(a, b centurion.ExternalTool) bool {
-		return a.Name == b.Name && a.Description == b.Description && string(a.Schema) == string(b.Schema)
-	}
-	if slices.EqualFunc(p.kept, now, same) {
-		return
-	}
-	p.kept = slices.Clone(now)
-	if b, err := json.Marshal(offered{p.sum(), now}); err == nil && os.MkdirAll(p.state, 0o700) == nil {
-		_ = durable.Replace(p.file(), b, 0o600) // without it the next start does not know the tools at once
-	}
-}
-
-// external are the tools of several kinds of sources. Of two with one name the first counts.
-type external []tools.External
-
-// Tools implements [tools.External].
-func (x external) Tools() (all []centurion.ExternalTool) {
-	for _, one := range x {
-		for _, t := range one.Tools() {
-			if !slices.ContainsFunc(all, func(o centurion.ExternalTool) bool { return o.Name == t.Name }) {
-				all = append(all, t)
-			}
-		}
-	}
-	return all
-}
-
-// Run implements [tools.External].
-func (x external) Run(ctx context.Context, c *tools.Call, name string, input json.RawMessage) (tools.Result, error) {
-	for _, one := range x {
-		if slices.ContainsFunc(one.Tools(), func(t centurion.ExternalTool) bool { return t.Name == name }) {
-			return one.Run(ctx, c, name, input)
-		}
-	}
-	return tools.Result{}, &centurion.Error{Op: name, Kind: centurion.KindNotFound, Msg: "no MCP server and no plugin of this project has that tool now",
-		Hint: "continue without it; a person sees them with: centurion plugin list"}
+	return memory{filepath.Join(p.state, "tools.json"), trust.Sum(strings.Join(all, "\x00"))}
 }

@@ -5,14 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
 	"centurion"
-	"centurion/guard/durable"
 	"centurion/mcp"
 	"centurion/sandbox"
 	"centurion/server"
@@ -48,7 +46,7 @@ func (s *Servers) connect() *mcp.Clients {
 	defer s.mu.Unlock()
 	if s.clients == nil {
 		for _, one := range s.all {
-			s.kept[one.Name] = s.recall(one)
+			s.kept[one.Name] = recall[mcp.Tool](s.memory(one))
 		}
 		s.clients = mcp.Open(s.all, s.options)
 	}
@@ -93,7 +91,7 @@ func (s *Servers) known() []mcp.Tool {
 	for i, one := range now.Servers {
 		if one.State == mcp.Ready {
 			mine := slices.DeleteFunc(slices.Clone(now.Tools), func(t mcp.Tool) bool { return t.Server != one.Server })
-			s.remember(s.all[i], mine)
+			s.kept[one.Server] = remember(s.memory(s.all[i]), s.kept[one.Server], mine)
 			continue
 		}
 		for _, t := range s.kept[one.Server] {
@@ -106,20 +104,31 @@ func (s *Servers) known() []mcp.Tool {
 	return out
 }
 
-// Run implements [tools.External].
-func (s *Servers) Run(ctx context.Context, c *tools.Call, name string, input json.RawMessage) (tools.Result, error) {
+// tool returns a tool that a server has, or had last.
+func (s *Servers) tool(name string) (t mcp.Tool, known bool) {
+	if len(s.all) == 0 {
+		return t, false
+	}
 	all := s.known()
 	i := slices.IndexFunc(all, func(t mcp.Tool) bool { return t.Name == name })
 	if i < 0 {
-		return tools.Result{}, &centurion.Error{Op: name, Kind: centurion.KindNotFound, Msg: "no MCP server of this project has that tool now",
-			Hint: "continue without it; a person sees the servers with: centurion plugin list"}
+		return t, false
 	}
-	r, err := s.connect().Call(ctx, all[i], input)
+	return all[i], true
+}
+
+// Run implements [tools.External].
+func (s *Servers) Run(ctx context.Context, c *tools.Call, name string, input json.RawMessage) (tools.Result, error) {
+	t, known := s.tool(name)
+	if !known {
+		return tools.Result{}, noTool(name)
+	}
+	r, err := s.connect().Call(ctx, t, input)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	files := slices.DeleteFunc(r.Files, func(f centurion.File) bool { return !c.Media.Takes(f.Mime) })
-	return tools.Result{Output: r.Text, Title: cmp.Or(all[i].Title, all[i].Remote), Attachments: files}, nil
+	return tools.Result{Output: r.Text, Title: cmp.Or(t.Title, t.Remote), Attachments: files}, nil
 }
 
 // Servers lists the servers with what they offer. With wait it returns when none is connecting any more.
@@ -149,40 +158,13 @@ func (s *Servers) Servers(ctx context.Context, wait bool) ([]server.ToolServer, 
 	return out, nil
 }
 
-// offer is what a server had, and a sum of its configuration: one that was changed may have something else.
-type offer struct {
-	Sum   string     `json:"sum"`
-	Tools []mcp.Tool `json:"tools"`
+// memory is where it is kept what a server has. One whose configuration was changed may have something else.
+func (s *Servers) memory(one mcp.Server) memory {
+	return memory{filepath.Join(s.state, fileName(one)+".json"), trust.Sum(fmt.Sprintf("%+v", one))}
 }
-
-func (s *Servers) file(one mcp.Server) string { return filepath.Join(s.state, fileName(one)+".json") }
-
-func sumOf(one mcp.Server) string { return trust.Sum(fmt.Sprintf("%+v", one)) }
 
 // fileName is a server's name as a file may have it.
 func fileName(one mcp.Server) string { return strings.TrimSuffix(mcp.ToolName(one.Name, ""), "_") }
-
-// recall reads what a server had. A file that cannot be read is as none.
-func (s *Servers) recall(one mcp.Server) []mcp.Tool {
-	var o offer
-	b, err := os.ReadFile(s.file(one))
-	if err != nil || json.Unmarshal(b, &o) != nil || o.Sum != sumOf(one) {
-		return nil
-	}
-	return o.Tools
-}
-
-// remember keeps what a server has. The lock is held.
-func (s *Servers) remember(one mcp.Server, all []mcp.Tool) {
-	same := func(a, b mcp.Tool) bool { return a.Name == b.Name && a.Description == b.Description }
-	if had := s.kept[one.Name]; had != nil && slices.EqualFunc(had, all, same) {
-		return
-	}
-	s.kept[one.Name] = append([]mcp.Tool{}, all...)
-	if b, err := json.Marshal(offer{sumOf(one), all}); err == nil && os.MkdirAll(s.state, 0o700) == nil {
-		_ = durable.Replace(s.file(one), b, 0o600) // without it the next start does not know the tools at once
-	}
-}
 
 // secrets lists what may hold a key of a server, as NAME=value.
 func secrets(one mcp.Server) (all []string) {

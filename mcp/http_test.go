@@ -49,7 +49,7 @@ func TestHTTP(t *testing.T) {
 		inner.ServeHTTP(w, r)
 	}))
 	cs := settled(t, Options{}, remote(url))
-	for name, want := range map[string]string{"echo": `{"a":1}`, "roots": "file:///work/project", "wants": "true true"} {
+	for name, want := range map[string]string{"echo": `{"a":1}`, "roots": "file:///srv/project", "wants": "true true"} {
 		if r, err := cs.Call(t.Context(), cs.tool(t, "r_"+name), raw(`{"a":1}`)); err != nil || r.Text != want {
 			t.Error(name, r, err)
 		}

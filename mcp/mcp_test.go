@@ -89,7 +89,7 @@ func TestEverything(t *testing.T) {
 	for name, want := range map[string]string{
 		"echo": `{"a":[1,"b"]}`, "look": "seen", "nothing": "[the answer is empty]", "data": `{"n":1}`, "twice": `{"n": 1}`,
 		"media": "[image answer, 1×1]\n[audio answer, audio/mp3, 3 B: not shown]\nnoted\n[resource note://2, two]",
-		"roots": "file:///work/project", "wants": "true true",
+		"roots": "file:///srv/project", "wants": "true true",
 	} {
 		tool := cs.tool(t, "every_thing_"+name)
 		if tool.ReadOnly || tool.Remote != name || tool.Description != "The tool "+name {

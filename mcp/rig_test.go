@@ -108,7 +108,7 @@ func local(names ...string) (out []Server) {
 func open(t testing.TB, o Options, servers ...Server) *Clients {
 	t.Helper()
 	if o.Root == "" {
-		o.Root = "/work/project"
+		o.Root = "/srv/project"
 	}
 	cs := Open(servers, o)
 	t.Cleanup(func() {

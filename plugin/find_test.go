@@ -105,8 +105,11 @@ func TestBunPackage(t *testing.T) {
 // What npm leaves is compared with what this program knows; what was installed is noticed when it changes.
 func TestInstall(t *testing.T) {
 	bun, err := BunPackage()
-	if err != nil {
+	if err != nil && os.Getenv("CI") == "" {
 		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	hash := bunPackages[strings.TrimPrefix(bun, "@oven/bun-")]
 	var argv string

@@ -201,7 +201,7 @@ func (h *Host) Close() error {
 
 // Settled waits until no plugin is starting for the first time, or ctx ends.
 func (h *Host) Settled(ctx context.Context) error {
-	return h.wait(ctx, func() bool { return !slices.ContainsFunc(h.plugs, func(p *plug) bool { return p.state == Starting }) })
+	return h.wait(ctx, func() bool { return !h.starting() })
 }
 
 // wait returns when f, which is called with the lock held, is true.
@@ -267,6 +267,18 @@ func (h *Host) Has(hook string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.ContainsFunc(h.plugs, func(p *plug) bool { return p.has(hook) })
+}
+
+// Starting reports whether a plugin is starting for the first time.
+func (h *Host) Starting() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.starting()
+}
+
+// starting is [Host.Starting] with the lock held.
+func (h *Host) starting() bool {
+	return slices.ContainsFunc(h.plugs, func(p *plug) bool { return p.state == Starting })
 }
 
 // Status returns what is known of the plugins, in their order.

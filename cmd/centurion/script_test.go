@@ -65,6 +65,8 @@ func TestScripts(t *testing.T) { scripts(t, "testdata/script") }
 func TestPluginScripts(t *testing.T) {
 	if _, err := exec.LookPath("npm"); err != nil && os.Getenv("CI") == "" {
 		t.Skip("npm is missing")
+	} else if err != nil {
+		t.Fatal(err)
 	}
 	scripts(t, "testdata/npm")
 }
