@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,12 +47,11 @@ type sent struct {
 
 // start returns a Start for processes that answer with reply, which gets the number of the process, too. "" ends it.
 func script(reply func(process int, m sent) string) func(context.Context, Start) (Process, error) {
-	var n int
+	var n atomic.Int64 // native plugins start side by side
 	return func(context.Context, Start) (Process, error) {
 		near, far := net.Pipe()
 		s := &scripted{Conn: near, far: far, ended: make(chan struct{})}
-		n++
-		process := n
+		process := int(n.Add(1))
 		go func() {
 			defer s.Kill()
 			in := bufio.NewScanner(far)
