@@ -22,7 +22,7 @@ import (
 const (
 	r14Readers  = 200
 	r14Deaf     = 50 // of them never read
-	r14Slow     = 10 // of them are too slow for seconds
+	r14Slow     = 10 // of them read nothing while the others read all
 	r14Sessions = 10 // each with 200 tokens a second
 	r14Pace     = 5 * time.Millisecond
 	r14Memory   = 64 // MiB of resident memory more, at most
@@ -30,7 +30,7 @@ const (
 
 // r14 has many readers of OpenCode's stream of events while sessions write, some of which are slow or never read.
 func r14(ctx context.Context, t *T) {
-	text := strings.Repeat("twelve chars", t.Scale(400, 20_000)) // of a chunk each
+	text := strings.Repeat("twelve chars", t.Scale(2000, 20_000)) // of a chunk each
 	p := t.Project(nil)
 	p.Serve(scripted.Config{Pace: r14Pace, Func: func(r scripted.Request) scripted.Answer {
 		if strings.Contains(r.Last(), "warm up") {
@@ -49,6 +49,7 @@ func r14(ctx context.Context, t *T) {
 	f.deaf(ctx)
 	var readers guard.Group
 	f.connected.Add(r14Readers - r14Deaf)
+	f.fast.Add(r14Readers - r14Deaf - r14Slow)
 	for i := range r14Readers - r14Deaf {
 		readers.Go("read events", func() error { return f.read(ctx, i < r14Slow) })
 	}
@@ -76,6 +77,7 @@ type r14Following struct {
 	idle      map[string]bool // the sessions that write
 	text      int             // bytes of each answer
 	connected sync.WaitGroup
+	fast      sync.WaitGroup // those that have not read all
 
 	mu                      sync.Mutex
 	most, gaps, again, lost int
@@ -86,16 +88,27 @@ func (f *r14Following) deaf(ctx context.Context) {
 	u, err := url.Parse(f.url)
 	f.t.Must(err)
 	for range r14Deaf {
-		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", u.Host)
+		c, err := dialNarrow(ctx, "tcp", u.Host)
 		f.t.Must(err)
 		f.t.Cleanup(func() { _ = c.Close() })
-		f.t.Must(c.(*net.TCPConn).SetReadBuffer(4096))
 		_, err = fmt.Fprintf(c, "GET %s/global/event HTTP/1.1\r\nHost: %s\r\n\r\n", u.Path, u.Host)
 		f.t.Must(err)
 	}
 }
 
-var r14Idle = regexp.MustCompile(`"type":"session.idle","properties":{"sessionID":"(ses_\w+)"`)
+// dialNarrow connects with so small a buffer that the kernel keeps little of what is not read.
+func dialNarrow(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.(*net.TCPConn).SetReadBuffer(32 << 10)
+}
+
+var (
+	r14Idle  = regexp.MustCompile(`"type":"session.idle","properties":{"sessionID":"(ses_\w+)"`)
+	r14Delta = regexp.MustCompile(`"type":"message.part.delta".*"delta":"([^"]*)"`)
+)
 
 // read reads events until all sessions have ended. A reader that is sent away asks what it has missed.
 func (f *r14Following) read(ctx context.Context, slow bool) error {
@@ -103,7 +116,14 @@ func (f *r14Following) read(ctx context.Context, slow bool) error {
 	if err != nil {
 		return err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	client := http.DefaultClient
+	if slow {
+		client = &http.Client{Transport: &http.Transport{DialContext: dialNarrow}}
+		defer client.CloseIdleConnections()
+	} else {
+		defer f.fast.Done()
+	}
+	resp, err := client.Do(req)
 	if err != nil {
 		return err
 	}
@@ -121,14 +141,15 @@ func (f *r14Following) read(ctx context.Context, slow bool) error {
 		if !strings.HasPrefix(line, "data: ") {
 			continue
 		}
-		if events++; strings.Contains(line, `"type":"message.part.delta"`) {
-			bytes += len("twelve chars")
+		events++
+		if m := r14Delta.FindStringSubmatch(line); m != nil {
+			bytes += len(m[1])
 		}
 		if m := r14Idle.FindStringSubmatch(line); m != nil && f.idle[m[1]] {
 			ended[m[1]] = true
 		}
-		if slow && events < 100 {
-			time.Sleep(20 * time.Millisecond) // what is under test
+		if slow && events == 100 {
+			f.fast.Wait() // what is under test
 		}
 	}
 	f.mu.Lock()
