@@ -278,7 +278,7 @@ func TestStuckWithoutACheck(t *testing.T) {
 					}
 					return say(why)
 				},
-				"reviewer": steps(say("PASS: it is there")),
+				"reviewer": steps(do(look), say("PASS: it is there")),
 			})
 			isolation := map[bool]string{true: "shared", false: "worktree"}[c.shared]
 			m := r.start(centurion.MissionOptions{Ask: c.ask, Isolation: isolation})

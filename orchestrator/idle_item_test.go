@@ -56,7 +56,7 @@ func TestIdleItemNeedsMoreThanPass(t *testing.T) {
 					do(call("mission_complete", args{"summary": "done"})), do(call("update_todo", args{"items": []args{{"id": "T1", "status": "cancelled", "note": "not needed"}}})),
 					do(call("mission_complete", args{"summary": "done"})), say("bye")),
 				"worker":   steps(say("all done, the tests pass")),
-				"reviewer": steps(say(c.review)),
+				"reviewer": steps(do(look), say(c.review)),
 			})
 			m := r.mission(centurion.MissionOptions{})
 			refused := strings.Contains(strings.Join(r.results(m.ID, "mission_complete"), "\n"), "a review had nothing to look at")

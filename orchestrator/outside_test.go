@@ -25,7 +25,7 @@ func TestFilesOutsideOfAnItemAreNamed(t *testing.T) {
 				},
 				"reviewer": func(req scripted.Request) scripted.Answer {
 					brief = fmt.Sprint(req.Messages())
-					return say("PASS")
+					return steps(do(look), say("PASS"))(req)
 				},
 			})
 			m := r.mission(centurion.MissionOptions{Isolation: isolation})

@@ -33,7 +33,7 @@ func TestReviewerWorksOnNoItem(t *testing.T) {
 			}
 			bubble(t, map[string]script{
 				"commander": steps(plan, do(handTo("reviewer", test.item, "look at it")), say("I wait"), say("Well.")),
-				"reviewer":  steps(say(test.answer)),
+				"reviewer":  steps(do(look), say(test.answer)),
 			}, func(r *rig) {
 				m := r.mission(centurion.MissionOptions{})
 				answer := strings.Join(r.results(m.ID, "delegate_task"), "\n")

@@ -14,6 +14,9 @@ func say(text string) scripted.Answer { return scripted.Answer{Say: text} }
 
 func do(calls ...scripted.Call) scripted.Answer { return scripted.Answer{Calls: calls} }
 
+// look is a call of a reviewer, without which its PASS rests on nothing.
+var look = call("ls", args{})
+
 // after delays an answer.
 func after(d time.Duration, a scripted.Answer) scripted.Answer {
 	a.Delay = d

@@ -46,6 +46,8 @@ func slip(d Data, e centurion.Event, i int) (what, then string) {
 			return "the review found faults: " + cmp.Or(firstLine(rest), first), reviewedLater(d, t.Item, i)
 		case noVerdict:
 			return "the review said neither PASS nor FAIL: " + first, reviewedLater(d, t.Item, i)
+		case sawNothing:
+			return "the review said PASS without having looked at anything", reviewedLater(d, t.Item, i)
 		}
 		return didNothing(d, e)
 	}
@@ -109,8 +111,11 @@ const foundFaults = "found faults"
 // reviewer is the agent whose answer is a verdict.
 const reviewer = "reviewer"
 
-// noVerdict is the reason of a review with neither PASS nor FAIL.
-const noVerdict = "no verdict"
+// The reasons of a review that does not count: neither PASS nor FAIL, or a PASS that rests on nothing.
+const (
+	noVerdict  = "no verdict"
+	sawNothing = "looked at nothing"
+)
 
 // doneBut is how a completed task ended without achieving its purpose, in the words of `show`: a review that did not pass. It is empty
 // for all others.
@@ -118,7 +123,7 @@ func doneBut(t view.Fact) string {
 	if t.Agent != reviewer {
 		return ""
 	}
-	if t.Reason == foundFaults || t.Reason == noVerdict {
+	if slices.Contains([]string{foundFaults, noVerdict, sawNothing}, t.Reason) {
 		return t.Reason // it was derived from the whole answer, which may be cut here
 	}
 	return text.When(centurion.RulingOf(t.Result) == centurion.RulingFail, foundFaults)

@@ -1,6 +1,7 @@
 package brief
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,13 +49,14 @@ func (w *Writer) Notice(tx *store.Tx, p plan.View, t centurion.Task) (string, er
 	var b strings.Builder
 	fmt.Fprintf(&b, "Task %s (%s: %s) %s", t.Name(), t.Agent, t.Title, ended(t))
 	if !t.Started.IsZero() && !t.Ended.IsZero() {
-		fmt.Fprintf(&b, " after %s", text.Took(t.Ended.Sub(t.Started.Time).Round(time.Second)))
+		took := text.Took(t.Ended.Sub(t.Started.Time).Round(time.Second))
+		b.WriteString(cmp.Or(text.When(void(t), " ("+took+")"), " after "+took))
 	}
 	b.WriteString(".\n")
 	if t.Unchanged && t.Reason == "" && t.Status == centurion.TaskCompleted {
 		b.WriteString("Nothing had been changed when it began: its PASS alone shows nothing.\n")
 	}
-	if t.Reason == state.NoVerdict && t.Item != "" {
+	if void(t) && t.Item != "" {
 		fmt.Fprintf(&b, "%s still needs a review: delegate_task %s.\n", t.Item, plan.ReviewCall(t.Item))
 	}
 	if t.Error != nil {
@@ -93,6 +95,9 @@ func (w *Writer) Outline(p plan.View, t centurion.Task) string {
 	return "\nThe plan, which stands whole in " + file.Path() + ":\n" + plan.Outline(p.Doc)
 }
 
+// void reports whether a task is a review that does not count.
+func void(t centurion.Task) bool { return t.Reason == state.NoVerdict || t.Reason == state.SawNothing }
+
 // ended describes how a task has ended.
 func ended(t centurion.Task) string {
 	switch {
@@ -102,6 +107,8 @@ func ended(t centurion.Task) string {
 		return "has found faults: its item stays open"
 	case t.Reason == state.NoVerdict:
 		return "gave no verdict, neither PASS nor FAIL, also when it was asked again: it does not count"
+	case t.Reason == state.SawNothing:
+		return "said PASS without having read or run anything, also when it was asked to: it does not count"
 	}
 	switch t.Status {
 	case centurion.TaskCompleted:
@@ -159,7 +166,7 @@ func returnReasons(all []centurion.Rejection) string {
 			event.ReturnedQuestion: "it had changed nothing and asked in plain text",
 			event.ReturnedStuck:    "it said that it was stuck",
 			event.ReturnedHollow:   "its tests told nothing of its work",
-			event.ReturnedVerdict:  "its answer had no verdict",
+			event.ReturnedVerdict:  "its answer had no verdict that counts",
 		}[d.Cause]
 		if why == "" { // from another version
 			why = d.Cause

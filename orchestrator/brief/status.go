@@ -159,12 +159,11 @@ func (s Standing) marked() []string {
 
 // reviews lists, one per line, the done items that need a review, and the call for it.
 func (s Standing) reviews() (out []string) {
-	if !s.MayReview {
-		return nil
-	}
 	for _, w := range s.proofs {
 		switch {
-		case w.Verified():
+		case w.Verified() || !s.MayReview && w.Left == "":
+		case w.Left != "":
+			out = append(out, fmt.Sprintf("%s is not done (%s): "+review.Undone, w.Item.ID, w.Why, w.Left))
 		case w.Blank:
 			out = append(out, w.Item.ID+" is not shown to be done: "+review.Blank)
 		default:

@@ -199,25 +199,62 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// A review without a verdict is asked for one, once; one that is stuck is not.
+// record stores the conversation of a reviewer, with a call that failed and, if it looked, one that did not; and a check of its mission.
+func record(t *testing.T, q *Queue, looked, checked bool) {
+	t.Helper()
+	if err := q.st.Store.Update(t.Context(), func(tx *store.Tx) error {
+		m := centurion.Message{ID: "msg_1", SessionID: "ses_1", Role: centurion.RoleAssistant}
+		parts := []centurion.Part{{ID: "prt_1", Type: centurion.PartTool, Tool: "read", CallID: "1", State: &centurion.ToolState{Status: centurion.ToolError}}}
+		if looked {
+			parts = append(parts, centurion.Part{ID: "prt_2", Type: centurion.PartTool, Tool: "bash", CallID: "2", State: &centurion.ToolState{Status: centurion.ToolCompleted}})
+		}
+		if err := tx.PutSession(&centurion.Session{ID: "ses_1"}); err != nil {
+			return err
+		}
+		if err := tx.PutMessage(&m); err != nil {
+			return err
+		}
+		for i := range parts {
+			parts[i].SessionID, parts[i].MessageID = m.SessionID, m.ID
+			if err := tx.PutPart(&parts[i]); err != nil {
+				return err
+			}
+		}
+		return tx.PutReceipt(&centurion.Receipt{ID: "rcp_1", Mission: q.st.ID, Command: "true", Passed: checked})
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A review without a verdict is asked for one, once; one that is stuck is not. A PASS of a reviewer that has looked at nothing goes back in
+// the same way while no check has passed.
 func TestUnruled(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		agent, said string
-		told, back  bool
+		agent, said                  string
+		looked, checked, empty, told bool // empty: there was nothing to judge
+		back, blind                  bool
 	}{
-		"no verdict":             {agents.Reviewer, "I looked.", false, true},
-		"told before":            {agents.Reviewer, "I looked.", true, false},
-		"a verdict":              {agents.Reviewer, "PASS", false, false},
-		"stuck":                  {agents.Reviewer, "STUCK: no compiler", false, false},
-		"what is not the review": {"worker", "I looked.", false, false},
+		"no verdict":             {agent: agents.Reviewer, said: "I looked.", looked: true, back: true},
+		"told before":            {agent: agents.Reviewer, said: "I looked.", looked: true, told: true},
+		"a verdict":              {agent: agents.Reviewer, said: "PASS", looked: true},
+		"blind":                  {agent: agents.Reviewer, said: "PASS", back: true, blind: true},
+		"blind, told before":     {agent: agents.Reviewer, said: "PASS", told: true, blind: true},
+		"blind, with a check":    {agent: agents.Reviewer, said: "PASS", checked: true},
+		"with nothing to see":    {agent: agents.Reviewer, said: "PASS", empty: true, blind: true},
+		"blind faults":           {agent: agents.Reviewer, said: "FAIL: a.go"},
+		"stuck":                  {agent: agents.Reviewer, said: "STUCK: no compiler"},
+		"what is not the review": {agent: "worker", said: "I looked."},
 	} {
-		task := centurion.Task{ID: "tsk_1", Session: "ses_1", Agent: c.agent}
+		task := centurion.Task{ID: "tsk_1", Session: "ses_1", Agent: c.agent, Unchanged: c.empty}
 		if c.told {
 			task.Rejections = []centurion.Rejection{{Cause: event.ReturnedVerdict}}
 		}
-		back, err := queueOf(t, "# P\n- [ ] T1 One\n", centurion.Mission{}, task).unruled(t.Context(), author("tsk_1", "", c.agent), c.said)
-		if err != nil || (back != nil) != c.back || back != nil && (!back.Notice || back.Cause != event.ReturnedVerdict) {
+		q, by := queueOf(t, "# P\n- [ ] T1 One\n", centurion.Mission{}, task), author("tsk_1", "", c.agent)
+		by.Session = task.Session
+		record(t, q, c.looked, c.checked)
+		back, err := q.unruled(t.Context(), by, c.said)
+		if err != nil || (back != nil) != c.back || by.Task.Blind != c.blind || back != nil && (!back.Notice || back.Cause != event.ReturnedVerdict) {
 			t.Errorf("%s: %+v, %v", name, back, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/agents"
 	"centurion/event"
 	"centurion/loop"
 	"centurion/orchestrator/state"
@@ -141,19 +142,48 @@ func (m *Queue) onlyAsks(ctx context.Context, a *Author, said string) (*Rejectio
 		Text: text}, nil
 }
 
-// unruled asks a review for a missing verdict. That happens once per task and does not count as a return; if the next answer has none
-// either, the requester of the review is told.
+// unruled asks a review for a missing verdict, or for one that rests on something. That happens once per task and does not count as a
+// return; if the next answer is no better, the requester of the review is told.
 func (m *Queue) unruled(ctx context.Context, a *Author, said string) (*Rejection, error) {
-	if !state.JudgesNothing(a.Agent.Name, centurion.TaskCompleted, said) || GivesUp(said) {
+	if a.Agent.Name != agents.Reviewer || GivesUp(said) {
 		return nil, nil
 	}
 	t, err := m.st.Store.Task(ctx, a.Task.ID)
-	if err != nil || t.RejectedFor(event.ReturnedVerdict) {
+	if err != nil {
 		return nil, err
+	}
+	told := t.RejectedFor(event.ReturnedVerdict)
+	switch centurion.RulingOf(said) {
+	case centurion.RulingFail:
+		return nil, nil
+	case centurion.RulingPass:
+		if a.Task.Blind, err = m.blind(ctx, a); err != nil || told || t.Unchanged || !a.Task.Blind {
+			return nil, err
+		}
+		return &Rejection{Cause: event.ReturnedVerdict, Notice: true, Short: "it said PASS without having looked at anything",
+			Text: "You said PASS, but you have read no file and run nothing, and no check of this mission has passed. Such a review would not count. " +
+				"Look at the code, and run what shows whether it works: build it, run its tests. Then answer again, beginning with PASS or FAIL."}, nil
+	}
+	if told {
+		return nil, nil
 	}
 	return &Rejection{Cause: event.ReturnedVerdict, Notice: true, Short: "its answer has no verdict: " + LastLine(said),
 		Text: "Your answer has no verdict, so your review would not count. Begin your answer with one word, PASS or FAIL, then each finding in a line. " +
 			"If something that you could not check keeps you from saying PASS, say FAIL and name it."}, nil
+}
+
+// blind reports whether a reviewer has completed no tool call in its conversation, while no check of the mission has passed either.
+func (m *Queue) blind(ctx context.Context, a *Author) (bool, error) {
+	receipts, err := m.st.Store.Receipts(ctx, m.st.ID)
+	if err != nil || slices.ContainsFunc(receipts, func(r centurion.Receipt) bool { return r.Passed }) {
+		return false, err
+	}
+	messages, err := m.st.Store.Messages(ctx, a.Session)
+	return !slices.ContainsFunc(messages, func(x centurion.Message) bool {
+		return slices.ContainsFunc(x.Parts, func(p centurion.Part) bool {
+			return p.Type == centurion.PartTool && p.State.Status == centurion.ToolCompleted
+		})
+	}), err
 }
 
 // LastLine returns the last line of a text, shortened.

@@ -59,19 +59,21 @@ func (v View) Next() (start, failed []string) {
 	return start, failed
 }
 
-// Unreviewed describes, for the Commander, the done items without a required review: the upcoming review, or a request to start one.
+// Unreviewed describes, for the Commander, the items that are marked as done and are not shown to be: the upcoming review, or what to do.
 func (v View) Unreviewed() (out []string) {
-	if v.Plan.Doc == nil || !v.MayReview {
+	if v.Plan.Doc == nil {
 		return nil
 	}
 	_, failed := v.Next()
 	for _, w := range v.Proofs() {
-		if w.Verified() {
+		if w.Verified() || !v.MayReview && w.Left == "" {
 			continue
 		}
 		what := fmt.Sprintf("item %s (%s): %s; ", w.Item.ID, w.Item.Title, w.Why)
 		by, when := v.Coming(w.Item.ID)
 		switch call := v.Plan.FreeReview(w.Item.ID, v.Tasks); {
+		case w.Left != "":
+			what += fmt.Sprintf(Undone, w.Left)
 		case w.Blank:
 			what = strings.TrimSuffix(what, "nothing was changed; ") + Blank // which begins so
 		case by != "":

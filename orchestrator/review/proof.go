@@ -20,6 +20,7 @@ type ItemProof struct {
 	Reviewed bool            // a review has passed since its work ended
 	By       centurion.Task  // that review
 	Blank    bool            // a review has passed since, but no file was changed for the item
+	Left     string          // the name of its task that failed or is blocked, while nothing was merged for it: it is not done
 	Evidence centurion.Evidence
 }
 
@@ -33,6 +34,32 @@ func (w ItemProof) Verified() bool {
 const Blank = "nothing was changed, so a review had nothing to look at. Have the work done; or, if none is needed, cancel the item with a note, " +
 	"or give it a verify command that shows so, and set it to open and then to done (update_todo)"
 
+// Undone describes what to do about an item that is marked as done although its work was given up.
+const Undone = "nothing of it was merged, so it is not done: resume %s or hand it out anew (delegate_task), " +
+	"with what would help; or set it to cancelled with a note"
+
+// leftUndone returns the newest task of an item if it failed or is blocked, nothing was merged for the item, and no work has been merged
+// that began since: a review has nothing of it to judge.
+func (v View) leftUndone(item string) *centurion.Task {
+	var newest *centurion.Task
+	for i, t := range v.Tasks {
+		if t.Item == item && t.Agent != agents.Reviewer {
+			if len(t.Landed) > 0 {
+				return nil
+			}
+			newest = &v.Tasks[i]
+		}
+	}
+	if !v.isolated() || newest == nil || newest.Status != centurion.TaskFailed && newest.Status != centurion.TaskBlocked {
+		return nil
+	}
+	ended := newest.Ended.Time
+	if v.Own.After(ended) || slices.ContainsFunc(v.Tasks, func(t centurion.Task) bool { return len(t.Landed) > 0 && t.Started.After(ended) }) {
+		return nil
+	}
+	return newest
+}
+
 // Proofs returns the evidence of every done item of the plan.
 func (v View) Proofs() (out []ItemProof) {
 	if v.Plan.Doc == nil {
@@ -45,6 +72,10 @@ func (v View) Proofs() (out []ItemProof) {
 	}
 	for _, it := range v.Plan.Items() {
 		if it.Group || v.Plan.Doc.Status(it.ID) != todo.Done {
+			continue
+		}
+		if t := v.leftUndone(it.ID); t != nil {
+			out = append(out, ItemProof{Item: it, Why: fmt.Sprintf("its task %s is %s", t.Name(), t.Status), Left: t.Name()})
 			continue
 		}
 		w := ItemProof{Item: it}

@@ -102,3 +102,49 @@ func TestWhichReviewCovers(t *testing.T) {
 		}
 	}
 }
+
+// An item whose newest task gave up is not done by a review while nothing of it was merged, and nothing else since.
+func TestLeftUndone(t *testing.T) {
+	t.Parallel()
+	doc, err := todo.Parse([]byte("- [x] T1 a\n- [x] T2 b\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(s int) centurion.Time { return centurion.Time{Time: time.Unix(int64(s), 0)} }
+	task := func(item string, status centurion.TaskStatus, ended int, landed ...int) centurion.Task {
+		x := centurion.Task{ID: "tsk_" + item, Agent: "worker", Item: item, Status: status, Started: at(ended - 5), Ended: at(ended)}
+		for _, l := range landed {
+			x.Landed = append(x.Landed, centurion.Landed{Time: at(l)})
+		}
+		return x
+	}
+	review := centurion.Task{Agent: "reviewer", Item: "T1", Reviews: true, Status: centurion.TaskCompleted, Result: "PASS", Started: at(30), Ended: at(40)}
+	for name, c := range map[string]struct {
+		tasks  []centurion.Task
+		own    int
+		shared bool
+		left   bool
+	}{
+		"blocked":                    {tasks: []centurion.Task{task("T1", centurion.TaskBlocked, 10)}, left: true},
+		"failed":                     {tasks: []centurion.Task{task("T1", centurion.TaskFailed, 10)}, left: true},
+		"and reviewed":               {tasks: []centurion.Task{task("T1", centurion.TaskBlocked, 10), review}, left: true},
+		"completed":                  {tasks: []centurion.Task{task("T1", centurion.TaskCompleted, 10)}},
+		"cancelled":                  {tasks: []centurion.Task{task("T1", centurion.TaskCancelled, 10)}},
+		"then completed":             {tasks: []centurion.Task{task("T1", centurion.TaskFailed, 10), task("T1", centurion.TaskCompleted, 20)}},
+		"merged before":              {tasks: []centurion.Task{task("T1", centurion.TaskCompleted, 5, 5), task("T1", centurion.TaskFailed, 10)}},
+		"another did it since":       {tasks: []centurion.Task{task("T1", centurion.TaskFailed, 10), task("T2", centurion.TaskCompleted, 20, 19)}},
+		"another ended since":        {tasks: []centurion.Task{task("T1", centurion.TaskFailed, 10), task("T2", centurion.TaskCompleted, 14, 14)}, left: true},
+		"another merged before":      {tasks: []centurion.Task{task("T2", centurion.TaskCompleted, 9, 9), task("T1", centurion.TaskFailed, 10)}, left: true},
+		"the agent did it itself":    {tasks: []centurion.Task{task("T1", centurion.TaskFailed, 10)}, own: 11},
+		"the agent's work is older":  {tasks: []centurion.Task{task("T1", centurion.TaskFailed, 10)}, own: 9, left: true},
+		"no task":                    {},
+		"all write in one directory": {tasks: []centurion.Task{task("T1", centurion.TaskFailed, 10)}, shared: true},
+	} {
+		v := View{Plan: plan.View{Doc: doc}, Tasks: c.tasks, Own: at(c.own).Time, MayReview: true,
+			Mission: centurion.Mission{Isolation: map[bool]string{true: centurion.IsolationShared, false: centurion.IsolationWorktree}[c.shared]}}
+		w := v.Proofs()[0]
+		if (w.Left != "") != c.left || c.left && (w.Verified() || !strings.Contains(strings.Join(v.Unreviewed(), "\n"), "; nothing of it was merged, so it is not done: resume T1 or")) {
+			t.Errorf("%s: %+v, %q", name, w, v.Unreviewed())
+		}
+	}
+}

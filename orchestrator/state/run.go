@@ -100,6 +100,7 @@ type Run struct {
 	Refused atomic.Bool                    // it asked for more tool calls than its own budget has
 	Account string                         // its account in the budget's reserves
 	Covered bool                           // its initial portion is reserved
+	Blind   bool                           // it passes a review without having looked at anything; owned by the goroutine
 	Before  int64                          // milliseconds of work before the running attempt
 	begun   time.Time                      // start of the running attempt
 }

@@ -66,10 +66,10 @@ func Waits(t centurion.Task) bool {
 	return t.Status == centurion.TaskQueued || t.Status == centurion.TaskWaiting
 }
 
-// Approves reports whether a task is a completed review with the verdict PASS. A review without a verdict or without changed files to
-// judge does not count.
+// Approves reports whether a task is a completed review with the verdict PASS. A review without a verdict, without changed files to
+// judge, or that has looked at nothing does not count.
 func Approves(t centurion.Task) bool {
-	return !t.Unchanged && reviewSaid(t.Agent, t.Status, t.Result, centurion.RulingPass)
+	return !t.Unchanged && t.Reason != SawNothing && reviewSaid(t.Agent, t.Status, t.Result, centurion.RulingPass)
 }
 
 // Rejects reports whether a task is a completed review that found faults.
@@ -130,6 +130,9 @@ const FoundFaults = "found faults"
 
 // NoVerdict is the reason of a completed review with neither PASS nor FAIL.
 const NoVerdict = "no verdict"
+
+// SawNothing is the reason of a completed review with the verdict PASS that has looked at nothing, while no check has passed either.
+const SawNothing = "looked at nothing"
 
 // ChangeTasks changes the records of tasks, all in one transaction. Each task keeps the status that it has in tasks. change gets a copy
 // whose Landed it may write to. also, if not nil, records more in the same transaction. The error has centurion.KindConflict if a task

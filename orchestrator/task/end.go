@@ -156,6 +156,8 @@ func (ts *Tasks) recordEnd(tx *store.Tx, r *state.Run, p plan.View, status centu
 			t.Reason = state.FoundFaults
 		case state.JudgesNothing(t.Agent, status, out.Text):
 			t.Reason = state.NoVerdict
+		case status == centurion.TaskCompleted && r.Blind:
+			t.Reason = state.SawNothing
 		case cause != nil:
 			t.Error = &centurion.TaskError{Kind: centurion.KindOf(cause), Message: cause.Error(), Hint: centurion.HintOf(cause)}
 		}
