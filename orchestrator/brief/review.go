@@ -303,3 +303,11 @@ func receiptLines(b *strings.Builder, receipts []centurion.Receipt) {
 		}
 	}
 }
+
+// What a reviewer is told whose answer would not count.
+const (
+	NoVerdict = "Your answer has no verdict, so your review would not count. Begin your answer with one word, PASS or FAIL, then each finding in a line. " +
+		"If something that you could not check keeps you from saying PASS, say FAIL and name it."
+	SawNothing = "You said PASS, but you have read no file and run nothing, and no check of this mission has passed. Such a review would not count. " +
+		"Look at the code, and run what shows whether it works: build it, run its tests. Then answer again, beginning with PASS or FAIL."
+)

@@ -321,7 +321,7 @@ func TestCountdown(t *testing.T) {
 		}
 	}
 	for said, want := range map[string]string{"one\ntwo \n": "two", "one": "one", "": ""} {
-		if got := LastLine(said); got != want {
+		if got := state.LastLine(said); got != want {
 			t.Errorf("the last line of %q: %q", said, got)
 		}
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"centurion"
 	"centurion/agents"
 	"centurion/event"
 	"centurion/loop"
+	"centurion/orchestrator/brief"
 	"centurion/orchestrator/state"
 	"centurion/store"
 )
@@ -129,7 +129,7 @@ func (m *Queue) onlyAsks(ctx context.Context, a *Author, said string) (*Rejectio
 		}
 	}
 	if slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.ID == a.Task.ID && t.RejectedFor(event.ReturnedQuestion) }) {
-		return &Rejection{Cause: event.ReturnedStuck, Ends: true, Short: "it has changed no file and ended twice with a question: " + LastLine(said),
+		return &Rejection{Cause: event.ReturnedStuck, Ends: true, Short: "it has changed no file and ended twice with a question: " + state.LastLine(said),
 			Text: "A person wants you to continue: finish the item, then end your turn with what you have done."}, nil
 	}
 	ways := "Answer"
@@ -138,56 +138,25 @@ func (m *Queue) onlyAsks(ctx context.Context, a *Author, said string) (*Rejectio
 	}
 	text := "You have changed no file, and your last text ends with a question. No one reads a question there. " + ways +
 		" it yourself: decide, do the work, and say what you have decided. If you cannot, begin your last text with " + StuckWord + " and say why."
-	return &Rejection{Cause: event.ReturnedQuestion, Notice: true, Short: "it has changed no file and ended with a question: " + LastLine(said),
+	return &Rejection{Cause: event.ReturnedQuestion, Notice: true, Short: "it has changed no file and ended with a question: " + state.LastLine(said),
 		Text: text}, nil
 }
 
 // unruled asks a review for a missing verdict, or for one that rests on something. That happens once per task and does not count as a
 // return; if the next answer is no better, the requester of the review is told.
 func (m *Queue) unruled(ctx context.Context, a *Author, said string) (*Rejection, error) {
-	if a.Agent.Name != agents.Reviewer || GivesUp(said) {
+	ruling := centurion.RulingOf(said)
+	if a.Agent.Name != agents.Reviewer || GivesUp(said) || ruling == centurion.RulingFail {
 		return nil, nil
 	}
+	back := &Rejection{Cause: event.ReturnedVerdict, Notice: true, Short: "its answer has no verdict: " + state.LastLine(said), Text: brief.NoVerdict}
 	t, err := m.st.Store.Task(ctx, a.Task.ID)
-	if err != nil {
+	if ruling == centurion.RulingPass && err == nil {
+		a.Task.Blind, err = m.st.SawNothing(ctx, a.Session)
+		back.Short, back.Text = "it said PASS without having looked at anything", brief.SawNothing
+	}
+	if err != nil || t.RejectedFor(event.ReturnedVerdict) || ruling == centurion.RulingPass && (t.Unchanged || !a.Task.Blind) {
 		return nil, err
 	}
-	told := t.RejectedFor(event.ReturnedVerdict)
-	switch centurion.RulingOf(said) {
-	case centurion.RulingFail:
-		return nil, nil
-	case centurion.RulingPass:
-		if a.Task.Blind, err = m.blind(ctx, a); err != nil || told || t.Unchanged || !a.Task.Blind {
-			return nil, err
-		}
-		return &Rejection{Cause: event.ReturnedVerdict, Notice: true, Short: "it said PASS without having looked at anything",
-			Text: "You said PASS, but you have read no file and run nothing, and no check of this mission has passed. Such a review would not count. " +
-				"Look at the code, and run what shows whether it works: build it, run its tests. Then answer again, beginning with PASS or FAIL."}, nil
-	}
-	if told {
-		return nil, nil
-	}
-	return &Rejection{Cause: event.ReturnedVerdict, Notice: true, Short: "its answer has no verdict: " + LastLine(said),
-		Text: "Your answer has no verdict, so your review would not count. Begin your answer with one word, PASS or FAIL, then each finding in a line. " +
-			"If something that you could not check keeps you from saying PASS, say FAIL and name it."}, nil
-}
-
-// blind reports whether a reviewer has completed no tool call in its conversation, while no check of the mission has passed either.
-func (m *Queue) blind(ctx context.Context, a *Author) (bool, error) {
-	receipts, err := m.st.Store.Receipts(ctx, m.st.ID)
-	if err != nil || slices.ContainsFunc(receipts, func(r centurion.Receipt) bool { return r.Passed }) {
-		return false, err
-	}
-	messages, err := m.st.Store.Messages(ctx, a.Session)
-	return !slices.ContainsFunc(messages, func(x centurion.Message) bool {
-		return slices.ContainsFunc(x.Parts, func(p centurion.Part) bool {
-			return p.Type == centurion.PartTool && p.State.Status == centurion.ToolCompleted
-		})
-	}), err
-}
-
-// LastLine returns the last line of a text, shortened.
-func LastLine(said string) string {
-	said = strings.TrimSpace(said)
-	return centurion.Clip(strings.TrimSpace(said[strings.LastIndexByte(said, '\n')+1:]), 300)
+	return back, nil
 }

@@ -44,6 +44,12 @@ func FirstLines(s string, lines, size int) string {
 	return centurion.Clip(strings.TrimSpace(strings.Join(all[:min(lines, len(all))], "\n")), size)
 }
 
+// LastLine returns the last line of a text, shortened.
+func LastLine(said string) string {
+	said = strings.TrimSpace(said)
+	return centurion.Clip(strings.TrimSpace(said[strings.LastIndexByte(said, '\n')+1:]), 300)
+}
+
 // SaidOf returns the task's result; or, between its merge and its end, the answer that will become the result.
 func (m *Mission) SaidOf(ctx context.Context, t centurion.Task) (string, error) {
 	if t.Result != "" || t.Session == "" {
@@ -59,6 +65,20 @@ func (m *Mission) SaidOf(ctx context.Context, t centurion.Task) (string, error) 
 		}
 	}
 	return "", nil
+}
+
+// SawNothing reports whether a session has completed no tool call, while no check of the mission has passed either.
+func (m *Mission) SawNothing(ctx context.Context, session string) (bool, error) {
+	receipts, err := m.Store.Receipts(ctx, m.ID)
+	if err != nil || slices.ContainsFunc(receipts, func(r centurion.Receipt) bool { return r.Passed }) {
+		return false, err
+	}
+	messages, err := m.Store.Messages(ctx, session)
+	return !slices.ContainsFunc(messages, func(x centurion.Message) bool {
+		return slices.ContainsFunc(x.Parts, func(p centurion.Part) bool {
+			return p.Type == centurion.PartTool && p.State.Status == centurion.ToolCompleted
+		})
+	}), err
 }
 
 // Waits reports whether a living task has not begun, or waits for others.
