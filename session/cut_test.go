@@ -65,3 +65,46 @@ func TestBorder(t *testing.T) {
 		}
 	}
 }
+
+// A message weighs what a provider is sent of it: also thoughts that only the provider can read, calls, their results and files.
+func TestWeight(t *testing.T) {
+	t.Parallel()
+	x := func(n int) string { return strings.Repeat("x", n) }
+	answer := func(parts ...centurion.Part) centurion.Message {
+		return centurion.Message{Role: centurion.RoleAssistant, Finish: centurion.FinishToolCalls, Parts: parts}
+	}
+	call := func(st centurion.ToolState) centurion.Part {
+		st.Input = []byte(`{"a":1}`)
+		return centurion.Part{Type: centurion.PartTool, Tool: "ls", State: &st}
+	}
+	sealed := map[string]any{"p": map[string]any{"sealed": x(100)}}
+	picture := []centurion.File{{Mime: centurion.MimePNG, Data: []byte("x")}}
+	tokens := tokensOfFiles(picture)
+	withFile := call(centurion.ToolState{Status: centurion.ToolCompleted, Attachments: []centurion.Part{{Type: centurion.PartFile, File: &picture[0]}}})
+	summary := answer(centurion.Part{Type: centurion.PartText, Text: x(10)})
+	summary.Summary = true
+	cancelled := words(centurion.RoleAssistant, 10)
+	cancelled.Finish = centurion.FinishCancelled
+	open := words(centurion.RoleAssistant, 10)
+	open.Finish = ""
+	pictured := centurion.Message{Role: centurion.RoleUser, Parts: []centurion.Part{{Type: centurion.PartFile, File: &picture[0]}}}
+	for name, c := range map[string]struct {
+		m    centurion.Message
+		want int
+	}{
+		"a thought":             {answer(centurion.Part{Type: centurion.PartReasoning, Text: x(10), Metadata: sealed}), 110},
+		"a text with a thought": {answer(centurion.Part{Type: centurion.PartText, Text: x(10), Metadata: sealed}), 110},
+		"a call":                {answer(call(centurion.ToolState{Status: centurion.ToolCompleted, Output: x(50)})), 2 + 7 + 50},
+		"a failed call":         {answer(call(centurion.ToolState{Status: centurion.ToolError, Error: x(50)})), 2 + 7 + 50},
+		"a call that runs":      {answer(call(centurion.ToolState{Status: centurion.ToolRunning, Output: x(50)})), 0},
+		"a call with a picture": {answer(withFile), 2 + 7 + tokens*perToken},
+		"a summary":             {summary, len(headed(x(10), true))},
+		"one that was cut off":  {cancelled, 10},
+		"one that is written":   {open, 0},
+		"a person's picture":    {pictured, len(textOf(&pictured)) + 2 + tokens*perToken},
+	} {
+		if got := weight(&c.m); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
