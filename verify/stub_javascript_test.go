@@ -40,6 +40,8 @@ func TestStubJavaScript(t *testing.T) {
 		{"a decorator that is computed", "a.ts", "@(b(() => 1))\nexport class A { c() { return 1 } }\n", "@(b(() => 1))\nexport class A { c() { return undefined as any } }\n"},
 		{"a typed component", "a.tsx", "const A = <T,>({ x }: P<T>): JSX.Element => <B<T> a={x => x}>don't</B>\nconst f = <T extends X>(t: T) => t\n", "const A = <T,>({ x }: P<T>): JSX.Element => { return undefined as any }\nconst f = <T extends X>(t: T) => { return undefined as any }\n"},
 		{"labels and loops", "a.cjs", "a: for (;;) { do { if (b) break a; continue } while (c(() => 1)); debugger }\nwhile (d) f = () => 1, g = () => 2\nvar b, c, d, f, g\n", "a: for (;;) { do { if (b) break a; continue } while (c(() => {})); debugger }\nwhile (d) f = () => {}, g = () => {}\nvar b, c, d, f, g\n"},
+		{"nothing behind a keyword", "a.cjs", "for (;;) {\n  if (a) break\n  b(() => 1)\n  if (a) continue\n  b(() => 2)\n}\nif (a) return\ndo { b(() => 3) } while (a)\nvar a, b\n",
+			"for (;;) {\n  if (a) break\n  b(() => {})\n  if (a) continue\n  b(() => {})\n}\nif (a) return\ndo { b(() => {}) } while (a)\nvar a, b\n"},
 		{"beside comments", "a.mjs", "\ufeffconst f = x => x /* => {\n} */ + 1\nconst g = x => x /*\n*/ h(() => 1)\nvar h\n", "\ufeffconst f = x => {}\nconst g = x => {} /*\n*/ h(() => {})\nvar h\n"},
 		{"escapes", "a.cjs", "const r = /\\/[\\]/]=> {/, s = 'it\\'s => {', t = `\\`${'}'}\\${`, f = x => x\n", "const r = /\\/[\\]/]=> {/, s = 'it\\'s => {', t = `\\`${'}'}\\${`, f = x => {}\n"},
 		{"a comment that stays open", "a.js", "const f = x => x /*\n", ""},
