@@ -80,8 +80,7 @@ func (l *lines) next() bool {
 		} else if len(piece) > 0 {
 			last = piece[len(piece)-1]
 		}
-		// One byte more than is kept, for a CR that may belong to the line end.
-		l.line = append(l.line, piece[:min(len(piece), max(0, l.keep+1-len(l.line)))]...)
+		l.line = append(l.line, piece[:min(len(piece), l.keep-len(l.line))]...)
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
