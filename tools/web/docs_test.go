@@ -207,8 +207,17 @@ func TestDocsDoNotTrustTheirIndex(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
+	// An older entry that claims the file of a page does not take it along when it has to go.
+	entries := make([]string, MaxDocs)
+	for i := range entries {
+		entries[i] = fmt.Sprintf(`{"url":"https://a.b/%d","file":%q,"fetched":%q,"expires":%q}`, i, doc.File, now, year)
+	}
+	put(DocsMetadata, `{"docs":[`+strings.Join(entries, ",")+`]}`)
 	if _, err := d.Put(u, page(u.String(), "text")); err != nil {
 		t.Fatal(err)
+	}
+	if _, text, err := d.Get(u); err != nil || text != "text" {
+		t.Errorf("%q, %v", text, err)
 	}
 	put(doc.Path(), "changed")
 	_, _, err = d.Get(u)
