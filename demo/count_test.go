@@ -137,3 +137,23 @@ func TestScore(t *testing.T) {
 		}
 	}
 }
+
+// A demonstration has kept its promise only if all its kills were made, and nothing was lost, done twice or refused.
+func TestWhole(t *testing.T) {
+	for name, c := range map[string]struct {
+		found         []string
+		done, refused int
+		want          bool
+	}{
+		"all":               {nil, 2, 0, true},
+		"one more":          {nil, 3, 0, true},
+		"lost":              {[]string{"event 1"}, 2, 0, false},
+		"a kill is missing": {nil, 1, 0, false},
+		"refused":           {nil, 2, 1, false},
+	} {
+		k := killing{KillOptions: KillOptions{Kills: 2}, done: c.done}
+		if got := k.whole(c.found, c.refused); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -33,7 +33,7 @@ func (k *killing) verdict(ctx context.Context) (ok bool, err error) {
 	}
 	v := Judge(e)
 	found := slices.Concat(v.Lost, v.Twice)
-	ok = len(found) == 0 && k.done >= k.Kills && len(k.stage.Model.Violations()) == 0
+	ok = k.whole(found, len(k.stage.Model.Violations()))
 	kept := len(k.told) - countPrefix(v.Lost, "event ")
 	if k.Out == nil {
 		line := centurion.Event{After: k.seq(), Time: centurion.Now(), Type: "demo.kill", Mission: k.told[0].Mission, Data: event.Data(KillData{
@@ -56,6 +56,11 @@ func (k *killing) verdict(ctx context.Context) (ok bool, err error) {
 	}
 	_, err = fmt.Fprintf(k.Out, "%d kills · %d lost · %d done twice\n", k.done, len(v.Lost), len(v.Twice))
 	return ok, err
+}
+
+// whole reports whether everything requested came, and nothing was lost, done twice or refused by the model.
+func (k *killing) whole(found []string, refused int) bool {
+	return len(found) == 0 && k.done >= k.Kills && refused == 0
 }
 
 func countPrefix(list []string, prefix string) (n int) {

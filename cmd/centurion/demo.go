@@ -156,11 +156,17 @@ func (c *sample) kill(ctx context.Context, o demo.KillOptions) error {
 	if err != nil {
 		return err
 	}
+	c.code = demoExit(ended, ok)
+	return nil
+}
+
+// demoExit is the exit code of a demonstration whose mission has ended with an event: never 0 if something was lost or done twice.
+func demoExit(ended centurion.Event, ok bool) int {
 	_, status, _ := strings.Cut(string(ended.Type), ".")
 	end, _ := event.Decode[event.MissionEnd](ended)
-	c.code = missionExit(centurion.MissionStatus(status), end.Reason)
+	code := missionExit(centurion.MissionStatus(status), end.Reason)
 	if !ok {
-		c.code = max(c.code, exitFailed)
+		return max(code, exitFailed)
 	}
-	return nil
+	return code
 }

@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/cli/goal"
 	"centurion/config"
+	"centurion/event"
 	"centurion/host"
 	"centurion/orchestrator/control"
 	"centurion/server"
@@ -184,6 +185,21 @@ func TestExitIsExplained(t *testing.T) {
 			c.setExitCode(centurion.Mission{ID: "msn_1", Status: status, Reason: "worker asks: so? (centurion answer que_1 TEXT)"})
 			if (e.Len() > 0) != told || told && !strings.HasSuffix(e.String(), "\nnext: "+next+"\n") || c.code != missionExit(status, "x") {
 				t.Errorf("%s in %s: code %d, %q", status, format, c.code, e.String())
+			}
+		}
+	}
+}
+
+// A demonstration that lost something fails, however its mission ended.
+func TestDemoExit(t *testing.T) {
+	for ended, want := range map[centurion.EventType]map[bool]int{
+		centurion.EventMissionCompleted: {true: exitComplete, false: exitFailed},
+		centurion.EventMissionFailed:    {true: exitFailed, false: exitFailed},
+		centurion.EventMissionCancelled: {true: exitCancelled, false: exitCancelled},
+	} {
+		for ok, code := range want {
+			if got := demoExit(centurion.Event{Type: ended, Data: event.Data(event.MissionEnd{})}, ok); got != code {
+				t.Errorf("%s, %v: %d, want %d", ended, ok, got, code)
 			}
 		}
 	}
