@@ -115,7 +115,6 @@ func (c *runner) startMission(ctx context.Context, text string) error {
 	}
 	opts.Attached, opts.Files = strings.TrimSpace(with.Text), with.Files
 	opts.PlanOnly, opts.Plan, opts.Detached = st.planOnly, c.f.plan, c.f.detach
-	opts.ShowPlan = opts.ShowPlan && !st.planOnly
 	opts.Request = rand.Text() // if the host dies before it answers, the next one is asked again
 	return c.launch(ctx, conn, func() (m server.Mission, after int64, err error) {
 		m, err = c.startWith(ctx, conn, st.goal, opts)
