@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -263,6 +264,33 @@ func TestNewsOutlivesACompaction(t *testing.T) {
 		has(t, asked[4].Last(), "<status>", "bg_1 has ended with exit code 0")
 		for _, q := range r.requests("") {
 			equal(t, "told in the request for a summary", strings.Contains(q.Last(), "<status>"), false)
+		}
+	})
+}
+
+// What a request told that was refused as too long is told again after the summary, which no model has answered with.
+func TestNewsOutlivesAnOverflow(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(work("", "x")), say("I wait")),
+		"worker": func(q scripted.Request) scripted.Answer {
+			switch q.Turn {
+			case 1, 2, 3:
+				return reads(3)(q)
+			case 4:
+				return do(inBack("false"), call("bash", args{"command": "build 1s"}))
+			case 5:
+				return scripted.Answer{Error: &scripted.Error{Status: 400, Code: "context_length_exceeded", Message: "maximum context length"}}
+			}
+			return say("done")
+		},
+		"": func(scripted.Request) scripted.Answer { return say("All was read so far.") },
+	}, func(r *rig) {
+		r.longFile()
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionCompleted, "")
+		equal(t, "summaries", len(r.requests("")), 1)
+		for i, q := range r.requests("worker") {
+			equal(t, fmt.Sprintf("told in request %d", i), strings.Contains(q.Last(), "bg_1 has ended with exit code 1"), i > 3)
 		}
 	})
 }

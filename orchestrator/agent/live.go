@@ -99,9 +99,7 @@ func (l *Live) Wait(what Wait) (done func()) {
 	return sync.OnceFunc(func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.waits[what]--; l.waits[what] <= 0 {
-			delete(l.waits, what)
-		}
+		l.waits[what]--
 	})
 }
 
