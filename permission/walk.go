@@ -44,10 +44,11 @@ type analyzer struct {
 	loops   int      // loops around the current statement
 	depth   int
 	wraps   int
-	guesses int  // programs around this one whose command may begin anywhere
-	fed     bool // xargs appends what it reads to the current command
-	framed  bool // a makefile or a crontab may be among the seeds
-	piped   bool // the current statement reads what another one prints
+	guesses int      // programs around this one whose command may begin anywhere
+	fed     bool     // xargs appends what it reads to the current command
+	framed  bool     // a makefile or a crontab may be among the seeds
+	piped   bool     // the current statement reads what another one prints
+	sought  []string // secrets whose names that may be
 	shared  *shared
 	text    string // the script that is walked
 
@@ -130,10 +131,10 @@ func (a *analyzer) visit(n syntax.Node) bool {
 	case *syntax.BinaryCmd:
 		if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
 			a.stmt(n.X)
-			piped := a.piped
-			a.piped = true
+			piped, sought := a.piped, a.sought
+			a.piped, a.sought = true, secretsPrinted(n.X)
 			a.stmt(n.Y)
-			a.piped = piped
+			a.piped, a.sought = piped, sought
 			return false
 		}
 	case *syntax.WhileClause:

@@ -435,6 +435,14 @@ func secretsSought(words []string) (out []string) {
 	return out
 }
 
+// secretsPrinted returns files that usually hold secrets and whose names a pipeline may print.
+func secretsPrinted(s *syntax.Stmt) []string {
+	if pipe, ok := s.Cmd.(*syntax.BinaryCmd); ok && (pipe.Op == syntax.Pipe || pipe.Op == syntax.PipeAll) {
+		return append(secretsPrinted(pipe.X), secretsPrinted(pipe.Y)...)
+	}
+	return secretsSought(onlyCall([]*syntax.Stmt{s}))
+}
+
 // source prints a node as shell text, on one line if possible.
 func source(n syntax.Node) string {
 	var b strings.Builder

@@ -265,6 +265,9 @@ func (a *analyzer) wrapper(w wrapper, name string, rest []arg, u *unit) bool {
 		a.unknown(u.show, "it is wrapped too deeply to be followed")
 		return true
 	}
+	if name == "xargs" && !inert(programName(rest[0].match)) {
+		a.reads = append(a.reads, a.sought...)
+	}
 	fed := a.fed
 	a.fed = fed || name == "xargs"
 	a.wraps++
