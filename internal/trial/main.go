@@ -40,6 +40,13 @@ func Main() int {
 		}
 		return 0
 	}
+	if len(os.Args) > 1 && os.Args[1] == outsiderTool {
+		if err := runOutsider(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}
 	var o options
 	flag.Uint64Var(&o.seed, "seed", 0, "what is random follows from it (default: a random one, which is printed)")
 	flag.BoolVar(&o.quick, "quick", false, "five minutes in all (the default)")
