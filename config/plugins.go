@@ -32,10 +32,17 @@ func (l *loader) plugins(n *node) error {
 		if pair := e.kind == kindArray && (len(e.elems) == 1 || len(e.elems) == 2) && e.elems[0].kind == kindString; e.kind != kindString && !pair {
 			return e.mismatch("plugin", `a name or ["name", {options}]`)
 		}
-		if e.src.withholds(e.line, trust.Plugin, "%s", e.rawJSON()) {
+		withheld := e.src.withholds(e.line, trust.Plugin, "%s", e.rawJSON())
+		s := plugin.Find(e.rawJSON(), base, l.c.PluginDir())
+		if e.src.project && s.Local && s.Err == nil {
+			content, _, err := readText(s.File)
+			if s.Err = err; err == nil && !l.ships(&s, content) {
+				continue
+			}
+		}
+		if withheld {
 			continue
 		}
-		s := plugin.Find(e.rawJSON(), base, l.c.PluginDir())
 		if name, ok := strings.CutPrefix(s.Spec, nativePrefix); ok {
 			if s, err = native(e, name); err != nil {
 				return err
@@ -48,6 +55,18 @@ func (l *loader) plugins(n *node) error {
 		l.c.Plugins = append(l.c.Plugins, s)
 	}
 	return nil
+}
+
+// ships judges a file of the project that is a plugin, by its own content, and reports whether it counts.
+func (l *loader) ships(s *plugin.Source, content string) bool {
+	i := slices.IndexFunc(l.c.sources, func(o *source) bool { return o.path == s.File })
+	if i < 0 { // else several files name it
+		i = len(l.c.sources)
+		l.judge(l.source(s.File, true), content)
+	}
+	src := l.c.sources[i]
+	s.Sum = src.sum
+	return !src.withholds(1, trust.Plugin, "%s", src.name)
 }
 
 // nativePrefix begins the spec of a plugin that is a program of its own: ["exec:NAME", {"command": ["PROGRAM", "ARGUMENT"]}].
@@ -72,16 +91,15 @@ func native(e *node, name string) (plugin.Source, error) {
 func (l *loader) scanPlugins(dir string, project bool) error {
 	for _, s := range plugin.Scan(dir) {
 		content, ok, err := readText(s.File)
-		if err != nil || !ok {
-			continue // what is no text is no plugin
+		if err != nil || !ok || slices.Contains(l.c.Sources, s.File) {
+			continue // what is no text is no plugin, and the configuration may have named it
 		}
-		src := l.source(s.File, project)
-		if project {
-			l.judge(src, content)
+		if !project {
+			l.source(s.File, false)
+		} else if !l.ships(&s, content) {
+			continue
 		}
-		if !src.withholds(1, trust.Plugin, "%s", src.name) {
-			l.c.Plugins = append(l.c.Plugins, s)
-		}
+		l.c.Plugins = append(l.c.Plugins, s)
 	}
 	return nil
 }

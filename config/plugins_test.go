@@ -13,6 +13,7 @@ func TestPlugins(t *testing.T) {
 	w.global("opencode/opencode.json", `{"plugin":["mine@1.0.0",["opts",{"a":1}],["exec:words",{"command":["python3","w.py"]}]]}`)
 	w.global("opencode/plugins/own.js", "export default {}")
 	w.project("opencode.json", `{"plugin":["theirs","file:///tmp/x.js","./local.ts"],"agent":{"worker":{"tools":{"any_tool_at_all":true}}}}`)
+	w.project("local.ts", "export const y = 1")
 	w.project(".opencode/tool/greet.ts", "export default {}")
 	w.project(".opencode/plugin/guard.ts", "export const x = 1")
 	w.project(".opencode/plugin/notes.md", "no plugin")
@@ -31,7 +32,7 @@ func TestPlugins(t *testing.T) {
 		t.Errorf("the native one runs %q", got)
 	}
 	items := strings.Join(withheld(c), "; ")
-	for _, want := range []string{`plugin "theirs"`, `plugin "file:///tmp/x.js"`, `plugin "./local.ts"`, "plugin .opencode/tool/greet.ts", "plugin .opencode/plugin/guard.ts"} {
+	for _, want := range []string{`plugin "theirs"`, `plugin "file:///tmp/x.js"`, `plugin "./local.ts"`, "plugin local.ts", "plugin .opencode/tool/greet.ts", "plugin .opencode/plugin/guard.ts"} {
 		if !strings.Contains(items, want) {
 			t.Errorf("%s is not among %s", want, items)
 		}
@@ -46,9 +47,11 @@ func TestPlugins(t *testing.T) {
 	} else if a, err := cast.Get("worker"); err != nil || !a.HoldsExternal("any_tool_at_all") {
 		t.Errorf("the worker has %+v %v", a.External, err)
 	}
-	w.project(".opencode/tool/greet.ts", "export default { changed: true }")
-	if c = w.load(); strings.Contains(listed(c), "greet") || !strings.Contains(strings.Join(withheld(c), ""), "greet") {
-		t.Errorf("a file that has changed is still trusted: %s", listed(c))
+	for file, name := range map[string]string{".opencode/tool/greet.ts": "greet", "local.ts": "local"} {
+		w.project(file, "export default { changed: true }")
+		if c = w.load(); strings.Contains(listed(c), name) || !strings.Contains(strings.Join(withheld(c), ""), file) {
+			t.Errorf("a file that has changed is still trusted: %s", listed(c))
+		}
 	}
 	for _, wrong := range []string{`"x"`, `[7]`, `[["x",{},1]]`, `[[]]`, `["exec:x"]`, `[["exec:x",{"command":[]}]]`, `[["exec:",{"command":["x"]}]]`} {
 		w.global("opencode/opencode.json", "{\n\"plugin\":"+wrong+"}")

@@ -64,6 +64,9 @@ type request struct {
 // that get processes of their own, so that the next end has one cause.
 func (h *Host) keep(ctx context.Context, members []*plug) error {
 	for {
+		if members = h.unchanged(members); len(members) == 0 {
+			return nil
+		}
 		began := time.Now()
 		suspects, started, err := h.live(ctx, members)
 		if ctx.Err() != nil {
@@ -87,10 +90,18 @@ func (h *Host) keep(ctx context.Context, members []*plug) error {
 			})
 		}
 		members = slices.DeleteFunc(slices.Clone(members), func(p *plug) bool { return slices.Contains(suspects, p) })
-		if len(members) == 0 {
-			return nil
-		}
 	}
+}
+
+// unchanged returns the plugins whose files are as they were trusted. The others are off.
+func (h *Host) unchanged(members []*plug) []*plug {
+	return slices.DeleteFunc(slices.Clone(members), func(p *plug) bool {
+		err := p.source.changed()
+		if err != nil {
+			h.change(func() { p.state, p.err = Failed, err })
+		}
+		return err != nil
+	})
 }
 
 // again waits before the next start, or says that there is none.

@@ -2,6 +2,8 @@ package plugin
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -34,6 +36,7 @@ type Source struct {
 	File    string // the resolved entry file, absolute
 	Version string // of its package; "" for a file
 	Local   bool   // a file of the project, which may import what plugins import without having it installed
+	Sum     string // the SHA-256 of the content of File that a person has trusted, in hexadecimal; "" if it needs no trust
 	// Command runs a native plugin: a program that speaks the protocol itself. File is not looked at then.
 	Command []string
 	Err     error // why it cannot be started; it is shown as Failed
@@ -94,6 +97,18 @@ func Find(entry json.RawMessage, base, modules string) Source {
 
 func (s *Source) wrong(what, hint string) error {
 	return &centurion.Error{Op: "plugin", Kind: centurion.KindConfig, Msg: fmt.Sprintf("%s %s", s.Spec, what), Hint: hint}
+}
+
+// changed says that the file is no longer what a person has trusted, or returns nil. A process that ends is started with the file of that time.
+func (s *Source) changed() error {
+	if s.Sum == "" {
+		return nil
+	}
+	b, err := os.ReadFile(s.File)
+	if sum := sha256.Sum256(b); err != nil || hex.EncodeToString(sum[:]) != s.Sum {
+		return s.wrong("has changed since it was trusted", "look at it, and trust it: centurion trust")
+	}
+	return nil
 }
 
 // filePath returns the path of a spec that names a file.

@@ -3,6 +3,8 @@ package plugin
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -174,6 +176,41 @@ func TestRestarts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// S4: a plugin whose file is no longer what a person has trusted is not started, also not when its process has ended.
+func TestChangedFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := native("p")
+		p.File = filepath.Join(t.TempDir(), "p.js")
+		sum := sha256.Sum256([]byte("trusted"))
+		p.Sum = hex.EncodeToString(sum[:])
+		if err := os.WriteFile(p.File, []byte("trusted"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		processes := 0
+		h := Open([]Source{p}, Options{Start: script(func(process int, m sent) string {
+			if processes = process; m.Do == "hook" {
+				return ""
+			}
+			return usual(m)
+		})})
+		for _, want := range []State{Ready, Failed} {
+			_, _ = h.Run(t.Context(), "shell.env", nil, &map[string]any{}) // once it is ready, this ends it
+			if time.Sleep(time.Minute); h.Status()[0].State != want {
+				t.Errorf("%+v, not %s", h.Status()[0], want)
+			}
+			if err := os.WriteFile(p.File, []byte("changed"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := h.Status()[0].Err; processes != 1 || !strings.Contains(err.Error(), "has changed since it was trusted") {
+			t.Errorf("%d processes, %v", processes, err)
+		}
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Several native plugins are processes of their own, and hooks run in the order of the configuration.
