@@ -74,20 +74,32 @@ var breaches = []breach{
 
 const breached = "GOT-IN"
 
-// s3 runs the attacks in every way of confinement, and without any, which shows that they work here.
+// outsideOpen are the attacks that get through from a program from outside in any way of confinement: it has the network.
+var outsideOpen = []string{"TCP", "TCP over IPv6", "UDP"}
+
+// s3 runs the attacks in every way of confinement, and without any, which shows that they work here. It runs them by an agent's command, and
+// from the processes of a plugin and of an MCP server.
 func s3(ctx context.Context, t *T) {
-	got := map[confine.Way][]string{}
+	got, outside := map[confine.Way][]string{}, map[confine.Way][]string{}
 	for _, way := range []confine.Way{confine.None, confine.Full, confine.Files} {
 		for _, kind := range workspaces {
 			if way == confine.Full || kind == worktree.WorkspacesCheckout { // others have no overlays
 				t.outside(func() {
-					t.Part(string(way)+kind, func(t *T) { got[way] = append(got[way], s3Way(ctx, t, way, kind)...) })
+					t.Part(string(way)+kind, func(t *T) { got[way] = append(got[way], s3Way(ctx, t, way, kind, "")...) })
 				})
 			}
+		}
+		for _, from := range []string{outsidePlugin, outsideServer} {
+			t.outside(func() {
+				t.Part(string(way)+from, func(t *T) {
+					outside[way] = append(outside[way], s3Way(ctx, t, way, worktree.WorkspacesCheckout, from)...)
+				})
+			})
 		}
 	}
 	t.Figure("attacks", len(breaches))
 	t.Figure("work unconfined", len(got[confine.None]))
+	t.Figure("from a plugin and an MCP server", len(outside[confine.None]))
 	for _, way := range []confine.Way{confine.None, confine.Full, confine.Files} {
 		t.Logf("%s: %s", way, strings.Join(got[way], ", "))
 	}
@@ -99,6 +111,13 @@ func s3(ctx context.Context, t *T) {
 			}
 		}
 		t.Figure("get through, "+string(way), len(got[way]))
+		for _, name := range outside[way] {
+			i := slices.IndexFunc(breaches, func(b breach) bool { return b.name == name })
+			if !slices.Contains(outsideOpen, name) && !slices.Contains(breaches[i].open, way) {
+				bad = append(bad, name+" from a program from outside")
+			}
+		}
+		t.Logf("%s, from outside: %s", way, strings.Join(outside[way], ", "))
 		if len(bad) > 0 {
 			t.Failf("%s: %s got through", way, strings.Join(bad, ", "))
 		}
@@ -121,8 +140,9 @@ func (t *T) outside(f func()) {
 	t.Dir = before
 }
 
-// s3Way runs all attacks in a mission with worktrees of a kind, and returns the names of those that got through.
-func s3Way(ctx context.Context, t *T, way confine.Way, workspaces string) (through []string) {
+// s3Way runs all attacks in a mission with worktrees of a kind, by shell commands or from a kind of program from outside, and returns the
+// names of those that got through.
+func s3Way(ctx context.Context, t *T, way confine.Way, workspaces, from string) (through []string) {
 	w := newWild(t)
 	scripts := make([]string, len(breaches))
 	for i, b := range breaches {
@@ -130,10 +150,13 @@ func s3Way(ctx context.Context, t *T, way confine.Way, workspaces string) (throu
 	}
 	w.p.gitInitWith(workspaces, "")
 	w.p.git("commit", "-q", "--allow-empty", "-m", "Second")
+	if from != "" {
+		w.fromOutside(from)
+	}
 	scene := w.scene()
 	began := time.Now()
 	told := w.run(way, scripts, nil)
-	t.Logf("%s: %s", way, time.Since(began))
+	t.Logf("%s %s: %s", way, from, time.Since(began))
 	n := 0
 	for _, e := range told {
 		var d struct{ Output string }
@@ -141,7 +164,7 @@ func s3Way(ctx context.Context, t *T, way confine.Way, workspaces string) (throu
 			continue
 		}
 		if n++; n > 1 && json.Unmarshal(e.Data, &d) == nil && strings.Contains(d.Output, breached) && // the first one writes the variables
-			!(breaches[n-2].own && workspaces == worktree.WorkspacesOverlay) {
+			!(breaches[n-2].own && from == "" && workspaces == worktree.WorkspacesOverlay) {
 			through = append(through, breaches[n-2].name)
 		}
 	}
@@ -160,6 +183,8 @@ type wild struct {
 	t   *T
 	p   *project
 	env map[string]string
+
+	from string // the kind of the program from outside that runs the commands; "": the shell does
 
 	services guard.Group
 }
@@ -230,8 +255,25 @@ func (w *wild) put(name, script string) string {
 	return "sh attacks/" + name
 }
 
-// run runs the commands in a mission and returns its events. during, if not nil, is called once all have ended, while the mission still
-// runs.
+// fromOutside configures a program from outside that runs commands.
+func (w *wild) fromOutside(kind string) {
+	w.from = kind
+	entry := map[string]any{"permission": "allow", "agent": map[string]any{"commander": map[string]any{"tools": map[string]bool{"evil_run": true}}}}
+	if command := w.p.outside(kind, "evil", "", ""); kind == outsideServer {
+		entry["mcp"] = map[string]any{"evil": map[string]any{"type": "local", "command": command}}
+	} else {
+		entry["plugin"] = []any{[]any{"exec:evil", map[string]any{"command": command}}}
+	}
+	b, err := json.Marshal(entry)
+	w.t.Must(err)
+	w.p.put(personRules, string(b))
+	if _, out := w.p.Run("plugin", "list"); !strings.Contains(out, "evil_run") {
+		w.t.Fatalf("the program from outside does not work: %s", out)
+	}
+}
+
+// run runs the commands in a mission, by the shell or by the program from outside, and returns its events. during, if not nil, is called once
+// all have ended, while the mission still runs.
 func (w *wild) run(way confine.Way, commands []string, during func(c *process)) []centurion.Event {
 	over := make(chan struct{})
 	w.p.Serve(scripted.Config{Pace: -1, Chunk: -1, Func: func(r scripted.Request) scripted.Answer {
@@ -242,8 +284,15 @@ func (w *wild) run(way confine.Way, commands []string, during func(c *process)) 
 				<-over
 			}
 			return scripted.Answer{Say: "All are done."}
+		case n == 0 && w.from != "": // it runs in the person's own directory
+			cmd := exec.Command("sh", "-c", w.variables())
+			cmd.Dir = w.p.Dir
+			w.t.Must(cmd.Run())
+			fallthrough
 		case n == 0:
 			return scripted.Answer{Calls: []scripted.Call{tool("bash", map[string]any{"command": w.variables()})}}
+		case w.from != "":
+			return scripted.Answer{Calls: []scripted.Call{tool("evil_run", map[string]any{"command": commands[n-1]})}}
 		}
 		return scripted.Answer{Calls: []scripted.Call{tool("bash", map[string]any{"command": commands[n-1], "timeout": 20000})}}
 	}})
@@ -302,7 +351,7 @@ func (w *wild) scene() map[string]string {
 			top, below, _ := strings.Cut(filepath.ToSlash(rel), "/")
 			switch {
 			case err != nil || d.IsDir() || d.Type()&fs.ModeSocket != 0:
-			case top == ".git" && below != "config" && !strings.HasPrefix(below, "hooks/"), top == ".opencode", top == ".cache", top == ".gitconfig":
+			case top == ".git" && below != "config" && !strings.HasPrefix(below, "hooks/"), top == ".opencode", top == "attacks" && below == "env", top == ".cache", top == ".gitconfig":
 			default:
 				all[path] = readAll(path)
 			}
