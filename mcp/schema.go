@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"centurion/text"
 )
 
 const (
@@ -45,6 +47,7 @@ func inputSchema(given any) (*jsonschema.Schema, error) {
 	if out["type"] = "object"; out["properties"] == nil {
 		out["properties"] = map[string]any{}
 	}
+	text.CleanSchema(out)
 	raw, err := json.Marshal(out)
 	if err != nil {
 		return nil, err

@@ -414,7 +414,11 @@ func (p *plug) take(result json.RawMessage) error {
 		case slices.ContainsFunc(p.tools, func(o centurion.ExternalTool) bool { return o.Name == t.Name }):
 			p.note(fmt.Sprintf("it has two tools %s; the first is used", t.Name))
 		default:
-			t.Description, t.ReadOnly = text.Printed(centurion.Clip(t.Description, 16<<10)), false
+			t.Description, t.ReadOnly = text.CleanText(centurion.Clip(t.Description, 16<<10)), false
+			var said any
+			if json.Unmarshal(t.Schema, &said) == nil && text.CleanSchema(said) { // else it stays as it came, the order of its keys included
+				t.Schema, _ = json.Marshal(said)
+			}
 			p.tools = append(p.tools, t)
 		}
 	}

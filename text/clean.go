@@ -81,6 +81,26 @@ func CleanText(s string) string {
 	return b.String()
 }
 
+// CleanSchema applies [CleanText] to what is said in a decoded JSON schema, and reports whether that changed it.
+func CleanSchema(v any) (changed bool) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			changed = CleanSchema(e) || changed
+		}
+	case map[string]any:
+		for key, e := range v {
+			said, isText := e.(string)
+			if isText && (key == "description" || key == "title" || key == "$comment") {
+				v[key] = CleanText(said)
+				changed = changed || v[key] != said
+			}
+			changed = CleanSchema(e) || changed
+		}
+	}
+	return changed
+}
+
 // Printed makes a command's output storable: valid UTF-8 without terminal escape sequences and without control characters except line
 // ends and tabs. A carriage return ends a line, so that a progress bar leaves one line per state.
 func Printed(s string) string {
