@@ -43,6 +43,10 @@ func serve(ctx context.Context, run *sandbox.Runner, s served) (*program, error)
 	if err := os.MkdirAll(s.own, 0o700); err != nil {
 		return nil, StateError(s.own, err)
 	}
+	env, err := ownConfig(run, s.own, s.name)
+	if err != nil {
+		return nil, err
+	}
 	words := make([]string, len(s.command))
 	for i, w := range s.command {
 		quoted, err := syntax.Quote(w, syntax.LangPOSIX)
@@ -55,7 +59,7 @@ func serve(ctx context.Context, run *sandbox.Runner, s served) (*program, error)
 	var life context.Context
 	life, p.kill = context.WithCancelCause(context.Background())
 	said := &lastLines{}
-	c := centurion.Command{Script: "exec " + strings.Join(words, " "), Dir: s.dir, Workspace: s.own, Env: s.env, Network: true, Errors: said, Timeout: centurion.NoTimeout}
+	c := centurion.Command{Script: "exec " + strings.Join(words, " "), Dir: s.dir, Workspace: s.own, Env: append(env, s.env...), Network: true, Errors: said, Timeout: centurion.NoTimeout}
 	var stdout *io.PipeWriter
 	p.PipeReader, stdout = io.Pipe()
 	c.Input, p.PipeWriter = io.Pipe()
