@@ -15,7 +15,7 @@ import (
 )
 
 // program builds the binary as it is released.
-func program(b *testing.B) string {
+func program(b testing.TB) string {
 	b.Helper()
 	exe := filepath.Join(b.TempDir(), "centurion")
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", exe, ".")
