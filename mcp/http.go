@@ -11,6 +11,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/guard/peer"
 )
 
 // takeLimit is how long a server may take to open the stream for its own messages, which is optional, and to take our answer to one. The
@@ -24,7 +25,7 @@ type wire struct {
 	life    context.Context
 	limit   time.Duration // instead of takeLimit
 	deaf    func()        // ends the session
-	flood   flood
+	rate    peer.Rate
 }
 
 // client returns a client that follows no redirect to another host: the headers may have a token.
@@ -114,11 +115,11 @@ type body struct {
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.stream {
-		if over := b.wire.flood.hit(bytes.Count(p[:n], []byte("\ndata:"))); over != nil {
+		if over := b.wire.rate.Hit(bytes.Count(p[:n], []byte("\ndata:"))); over != nil {
 			return 0, over
 		}
-	} else if b.n += int64(n); b.n > maxMessage {
-		return 0, errTooLong
+	} else if b.n += int64(n); b.n > peer.MaxMessage {
+		return 0, peer.ErrTooLong
 	}
 	return n, err
 }

@@ -18,6 +18,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/guard/peer"
 	"centurion/text"
 )
 
@@ -98,8 +99,8 @@ func (c *client) open(life context.Context, group *guard.Group, end context.Canc
 	if len(c.server.Command) == 0 {
 		open, closed := context.WithCancel(context.WithoutCancel(life)) // longer than life: the server hears of the end
 		w := &wire{base: c.o.HTTP, headers: c.server.Headers, life: open, limit: min(takeLimit, c.timeout()/2),
-			deaf: func() { end(errDeaf) }}
-		return &sdk.StreamableClientTransport{Endpoint: c.server.URL, HTTPClient: w.client(), MaxEventSize: maxMessage, MaxRetries: 2},
+			rate: peer.Rate{Max: maxRate}, deaf: func() { end(peer.ErrDeaf) }}
+		return &sdk.StreamableClientTransport{Endpoint: c.server.URL, HTTPClient: w.client(), MaxEventSize: peer.MaxMessage, MaxRetries: 2},
 			func(s *sdk.ClientSession) {
 				defer time.AfterFunc(endLimit, closed).Stop()
 				if s != nil {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -17,6 +16,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/guard/peer"
 )
 
 // The limits of waiting for a server.
@@ -46,15 +46,8 @@ type Server struct {
 	Trusted     bool          // its word counts that a tool only reads; no entry says so, the caller does
 }
 
-// Process is a started server. Read is its output and Write its input. Close closes both, and unblocks a Read or Write under way.
-type Process interface {
-	io.ReadWriteCloser
-	// Wait returns when the process has ended, soon after Kill at the latest. It is called once. Its error says how it ended, and may
-	// have the last lines of its standard error.
-	Wait() error
-	// Kill ends the process and its children. It may be called more than once.
-	Kill()
-}
+// Process is a started server.
+type Process = peer.Process
 
 // State is the state of a server.
 type State string

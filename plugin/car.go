@@ -136,7 +136,7 @@ func (h *Host) live(ctx context.Context, members []*plug) (suspects []*plug, sta
 	var exit error
 	c.group.Go("wait for a plugin", func() error {
 		exit = proc.Wait()
-		time.AfterFunc(time.Second, func() { c.close(nil) }) // should somebody else hold its output
+		time.AfterFunc(time.Second, func() { c.Close(io.EOF) }) // should somebody else hold its output
 		return nil
 	})
 	c.group.Go("watch a plugin", func() error { c.beat(); return nil })
@@ -152,10 +152,7 @@ func (h *Host) live(ctx context.Context, members []*plug) (suspects []*plug, sta
 			err = c.deliver(&a)
 		}
 	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	c.close(err)
+	c.Close(err)
 	proc.Kill()
 	_ = c.group.Wait()
 	h.change(func() {
@@ -165,7 +162,7 @@ func (h *Host) live(ctx context.Context, members []*plug) (suspects []*plug, sta
 			}
 		}
 	})
-	return c.suspects, true, cmp.Or(c.reason, exit, errEnded)
+	return c.suspects, true, cmp.Or(c.why(), exit, errEnded)
 }
 
 // suspected returns the plugins that may have caused the end: the one that is known, else those with requests.
@@ -217,13 +214,13 @@ func (c *car) wait(ctx context.Context, r *request) (answer, error) {
 		return a, nil
 	case <-ctx.Done():
 		return answer{}, context.Cause(ctx)
-	case <-c.done:
+	case <-c.Done:
 	}
 	select {
 	case a := <-r.got:
 		return a, nil
 	default:
-		return answer{}, cmp.Or(c.reason, errEnded)
+		return answer{}, cmp.Or(c.why(), errEnded)
 	}
 }
 
@@ -271,7 +268,7 @@ func (c *car) beat() {
 	defer tick.Stop()
 	for {
 		select {
-		case <-c.done:
+		case <-c.Done:
 			return
 		case <-tick.C:
 		}
@@ -287,7 +284,7 @@ func (c *car) beat() {
 				c.limit = r.id
 			}
 			c.mu.Unlock()
-			c.close(fmt.Errorf("it did not answer for %s", text.Took(c.h.o.Silence)))
+			c.Close(fmt.Errorf("it did not answer for %s", text.Took(c.h.o.Silence)))
 			return
 		}
 	}
@@ -296,7 +293,7 @@ func (c *car) beat() {
 // dispose lets the plugins end what they have begun, and ends the process, when ctx ends.
 func (c *car) dispose(ctx context.Context) {
 	select {
-	case <-c.done:
+	case <-c.Done:
 		return
 	case <-ctx.Done():
 	}
@@ -319,7 +316,7 @@ func (c *car) dispose(ctx context.Context) {
 			p.state, p.err = Failed, centurion.ErrShutdown
 		}
 	})
-	c.close(centurion.ErrShutdown)
+	c.Close(centurion.ErrShutdown)
 }
 
 func (h *Host) carOf(p *plug) *car {
@@ -374,7 +371,7 @@ func (c *car) begin(p *plug, r *request) {
 			}
 		} else if err := p.take(a.Result); err != nil {
 			p.state, p.failures, p.err = Failed, p.failures+1, err
-		} else if !guard.Closed(c.done) {
+		} else if !guard.Closed(c.Done) {
 			if p.state == Failed {
 				p.err = nil // it was late
 			}

@@ -148,7 +148,7 @@ func (h *Host) account(p *plug, c *car, r *Ran) {
 		c.mu.Lock()
 		c.blamed = p
 		c.mu.Unlock()
-		c.close(r.Err)
+		c.Close(r.Err)
 	}
 }
 
@@ -310,7 +310,7 @@ func (h *Host) holder(ctx context.Context, tool string) (p *plug, c *car, err er
 			return !slices.ContainsFunc(h.plugs, func(p *plug) bool { return p.state == Starting })
 		}
 		p = h.plugs[i]
-		if c = p.car; c != nil && guard.Closed(c.done) {
+		if c = p.car; c != nil && guard.Closed(c.Done) {
 			c = nil
 		}
 		return c != nil || p.state == Failed

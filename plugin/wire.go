@@ -1,24 +1,17 @@
 package plugin
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
-	"time"
 
 	"centurion"
 	"centurion/guard"
+	"centurion/guard/peer"
 )
 
 const (
-	// maxLine is the size of a plugin's largest message, in bytes. The longest answer is cut later; this much is held in memory.
-	maxLine = 64 << 20
-	// writeLimit is how long a process may leave its input unread. After that it is taken for dead.
-	writeLimit = 10 * time.Second
 	// maxRate is how many messages a process may send in a second. What a tool shows of its progress comes 20 times a second at most.
 	maxRate = 5000
 	// maxNonsense is how many lines that are no message are skipped; a program may greet on its standard output.
@@ -26,16 +19,8 @@ const (
 	queued      = 256
 )
 
-// Process is a started process. Reading it reads its standard output, writing goes to its standard input, and Close closes both and
-// unblocks a Read and a Write under way.
-type Process interface {
-	io.ReadWriteCloser
-	// Wait returns when the process has ended, soon after Kill at the latest. It is called once. Its error says how it ended and may
-	// have the last lines of its standard error.
-	Wait() error
-	// Kill ends the process with its children. It may be called more than once.
-	Kill()
-}
+// Process is a started process.
+type Process = peer.Process
 
 // message is what the host sends.
 type message struct {
@@ -84,36 +69,21 @@ func parse(line []byte) (answer, error) {
 
 // lines writes messages to a process and reads its answers. Writing does not wait until the process has read.
 type lines struct {
-	rwc    io.ReadWriteCloser
-	in     *bufio.Reader
-	out    chan []byte
-	done   chan struct{}
-	once   sync.Once
-	since  time.Time // of the second that is counted
-	n      int       // messages in it
-	skips  int
-	last   func() // called once, before done is closed
-	reason error  // why the host ended it; set before done is closed
+	*peer.Lines
+	rate  peer.Rate
+	skips int
 }
 
 func newLines(rwc io.ReadWriteCloser, group *guard.Group, last func()) *lines {
-	l := &lines{rwc: rwc, last: last, in: bufio.NewReaderSize(rwc, 64<<10), out: make(chan []byte, queued), done: make(chan struct{})}
-	group.Go("write to a plugin", func() error {
-		for {
-			select {
-			case <-l.done:
-				return nil
-			case line := <-l.out:
-				late := time.AfterFunc(writeLimit, func() { l.close(errors.New("it does not read its input")) })
-				_, err := l.rwc.Write(line)
-				late.Stop()
-				if err != nil {
-					return nil // the reader sees the end
-				}
-			}
-		}
-	})
-	return l
+	return &lines{Lines: peer.New(rwc, group, queued, last), rate: peer.Rate{Max: maxRate}}
+}
+
+// why is why the host ended it; nil when the process did.
+func (l *lines) why() error {
+	if reason := l.Reason(); !errors.Is(reason, io.EOF) {
+		return reason
+	}
+	return nil
 }
 
 // send queues a message. It returns false after the end, and when the process leaves more unread than fits; nothing was sent then.
@@ -122,11 +92,11 @@ func (l *lines) send(m message) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if guard.Closed(l.done) {
+	if guard.Closed(l.Done) {
 		return false, nil
 	}
 	select {
-	case l.out <- append(line, '\n'):
+	case l.Out <- append(line, '\n'):
 		return true, nil
 	default:
 		return false, nil
@@ -136,18 +106,12 @@ func (l *lines) send(m message) (bool, error) {
 // next returns the next answer. Lines that are none are skipped.
 func (l *lines) next() (answer, error) {
 	for {
-		line, err := l.line()
+		line, err := l.Next()
+		if err == nil {
+			err = l.rate.Hit(1)
+		}
 		if err != nil {
 			return answer{}, err
-		}
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
-		}
-		if now := time.Now(); now.Sub(l.since) >= time.Second {
-			l.since, l.n = now, 0
-		}
-		if l.n++; l.n > maxRate {
-			return answer{}, fmt.Errorf("it sent more than %s in a second", centurion.Count(maxRate, "message"))
 		}
 		if a, err := parse(line); err == nil {
 			return a, nil
@@ -164,30 +128,4 @@ func (l *lines) skip(line []byte) error {
 		return fmt.Errorf("it sent more than %s of nonsense, such as %.100q", centurion.Count(maxNonsense, "line"), line)
 	}
 	return nil
-}
-
-func (l *lines) line() ([]byte, error) {
-	var line []byte
-	for {
-		part, err := l.in.ReadSlice('\n')
-		if line = append(line, part...); err == nil {
-			return line, nil
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return nil, err
-		}
-		if len(line) > maxLine {
-			return nil, fmt.Errorf("it sent a message of more than %s", centurion.Bytes(maxLine))
-		}
-	}
-}
-
-// close ends it for a reason; only the first counts.
-func (l *lines) close(reason error) {
-	l.once.Do(func() {
-		l.reason = reason
-		l.last()
-		close(l.done)
-		_ = l.rwc.Close()
-	})
 }
