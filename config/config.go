@@ -88,6 +88,7 @@ type Config struct {
 	providers []string            // the ids in the files' order
 	mine      map[string]Provider // without what an untrusted file of the project sets
 	sources   []*source
+	entries   []PluginEntry
 	catalog   *catalog.Catalog // nil in a Config that was not loaded
 	opts      Options
 	own       *node // Centurion's own keys, merged

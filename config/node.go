@@ -75,6 +75,8 @@ func (k kind) String() string {
 type node struct {
 	src     *source
 	line    int // counted from 1
+	from    int // where it begins in the file, in bytes
+	to      int // and ends
 	kind    kind
 	text    string // of a string, and of a number as written
 	yes     bool
@@ -251,12 +253,16 @@ type parser struct {
 	src  *source
 	text []byte
 	dec  *json.Decoder
+	from int // of the token that was read last
 	pos  int // offset up to which lines were counted
 	line int
 }
 
 // next returns the next token and sets line to its end, which for JSON is its position.
 func (p *parser) next() (json.Token, error) {
+	for p.from = p.pos; p.from < len(p.text) && bytes.IndexByte([]byte(" \t\r\n,:"), p.text[p.from]) >= 0; {
+		p.from++
+	}
 	tok, err := p.dec.Token()
 	end := min(int(p.dec.InputOffset()), len(p.text))
 	if se, ok := errors.AsType[*json.SyntaxError](err); ok {
@@ -284,7 +290,7 @@ func (p *parser) value(tok json.Token, depth int) (*node, error) {
 	if depth > maxDepth {
 		return nil, p.src.at(p.line, "values are nested deeper than %d levels", maxDepth)
 	}
-	n := &node{src: p.src, line: p.line}
+	n := &node{src: p.src, line: p.line, from: p.from, to: p.pos}
 	switch v := tok.(type) {
 	case nil:
 	case bool:
@@ -314,6 +320,7 @@ func (p *parser) compound(n *node, open json.Delim, depth int) error {
 			return err
 		}
 		if d, ok := tok.(json.Delim); ok && (d == '}' || d == ']') {
+			n.to = p.pos
 			return nil
 		}
 		if n.kind == kindArray {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,6 +33,8 @@ func (l *loader) plugins(n *node) error {
 		if pair := e.kind == kindArray && (len(e.elems) == 1 || len(e.elems) == 2) && e.elems[0].kind == kindString; e.kind != kindString && !pair {
 			return e.mismatch("plugin", `a name or ["name", {options}]`)
 		}
+		spec := e.spec()
+		l.c.entries = append(l.c.entries, PluginEntry{File: e.src.path, At: fmt.Sprintf("%s:%d", e.src.name, e.line), Spec: spec.text, raw: spec.raw})
 		withheld := e.src.withholds(e.line, trust.Plugin, "%s", e.rawJSON())
 		s := plugin.Find(e.rawJSON(), base, l.c.PluginDir())
 		if e.src.project && s.Local && s.Err == nil {

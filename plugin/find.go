@@ -75,12 +75,8 @@ func Find(entry json.RawMessage, base, modules string) Source {
 		}
 		return s
 	}
-	at := strings.LastIndex(s.Spec, "@")
-	name, version := s.Spec, ""
-	if at > 0 {
-		name, version = s.Spec[:at], s.Spec[at+1:]
-	}
-	if s.Name = name; !packageName.MatchString(name) {
+	name, version, ok := Package(s.Spec)
+	if s.Name = name; !ok {
 		s.Err = s.wrong("is no name of a package", `write "name@version" or a file:// URL`)
 		return s
 	}
@@ -93,6 +89,15 @@ func Find(entry json.RawMessage, base, modules string) Source {
 		s.Err = s.wrong(fmt.Sprintf("is installed as %s", cmp.Or(s.Version, "another version")), hintAdd)
 	}
 	return s
+}
+
+// Package returns the name and the version of a spec, which may be "". ok is false if the name is no name of a package.
+func Package(spec string) (name, version string, ok bool) {
+	if name = spec; strings.LastIndex(spec, "@") > 0 {
+		at := strings.LastIndex(spec, "@")
+		name, version = spec[:at], spec[at+1:]
+	}
+	return name, version, packageName.MatchString(name)
 }
 
 func (s *Source) wrong(what, hint string) error {

@@ -138,6 +138,13 @@ func TestInstall(t *testing.T) {
 	if _, err := Installed(dir); err == nil || !strings.Contains(err.Error(), "is not the program") {
 		t.Error(err)
 	}
+	write(t, dir, map[string]string{"package.json": `{"dependencies":{"@b/c":"1.0.0"}}`})
+	if !Has(dir, "@b/c") || Has(dir, "b") || Has(filepath.Join(dir, "none"), "@b/c") {
+		t.Error("it is not known what is installed")
+	}
+	if err := Uninstall(t.Context(), dir, "@b/c", npm(bunVersion, hash)); err != nil || !strings.HasSuffix(argv, " -- @b/c") || !strings.Contains(argv, "npm uninstall --ignore-scripts") {
+		t.Errorf("%v: %s", err, argv)
+	}
 	for name, f := range map[string]func(context.Context, string, ...string) (string, error){
 		"npm is missing": func(context.Context, string, ...string) (string, error) {
 			return "", fmt.Errorf("npm: %w", os.ErrNotExist)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,11 +94,7 @@ func Install(ctx context.Context, dir string, specs []string, run func(ctx conte
 		return Runtime{}, err
 	}
 	for _, spec := range specs {
-		name := spec
-		if at := strings.LastIndex(spec, "@"); at > 0 {
-			name = spec[:at]
-		}
-		if !packageName.MatchString(name) {
+		if _, _, ok := Package(spec); !ok {
 			return fail(centurion.KindUsage, "write NAME or NAME@VERSION", "%q is no package of npm", spec)
 		}
 	}
@@ -109,18 +106,39 @@ func Install(ctx context.Context, dir string, specs []string, run func(ctx conte
 			return fail(centurion.KindDisk, "", "%v", err)
 		}
 	}
-	argv := append([]string{"npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--save-exact", "--loglevel=error", "--",
-		bun + "@" + bunVersion, "@opencode-ai/plugin@" + sdkVersion}, specs...)
-	out, err := run(ctx, dir, argv...)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return fail(centurion.KindConfig, "install Node 20 or later, which brings npm; it is needed for `plugin add` only", "npm is missing")
-	case ctx.Err() != nil:
-		return Runtime{}, context.Cause(ctx)
-	case err != nil:
-		return fail(centurion.KindNetwork, "see the output of npm above", "npm could not install it: %v\n%s", err, strings.TrimSpace(out))
+	argv := append([]string{"install", "--save-exact", "--", bun + "@" + bunVersion, "@opencode-ai/plugin@" + sdkVersion}, specs...)
+	if err := npmIn(ctx, "plugin add", dir, run, argv...); err != nil {
+		return Runtime{}, err
 	}
 	return record(dir, bun)
+}
+
+// Has reports whether a package was installed by its name, and not because another one needs it.
+func Has(dir, name string) bool {
+	var p struct {
+		Dependencies map[string]string `json:"dependencies"`
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "package.json"))
+	return err == nil && json.Unmarshal(b, &p) == nil && p.Dependencies[name] != ""
+}
+
+// Uninstall removes a package and what only it needs from an install directory. run is as in [Install].
+func Uninstall(ctx context.Context, dir, name string, run func(ctx context.Context, dir string, argv ...string) (string, error)) error {
+	return npmIn(ctx, "plugin remove", dir, run, "uninstall", "--", name)
+}
+
+// npmIn runs a command of npm's in an install directory.
+func npmIn(ctx context.Context, op, dir string, run func(ctx context.Context, dir string, argv ...string) (string, error), argv ...string) error {
+	out, err := run(ctx, dir, slices.Concat([]string{"npm", argv[0], "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"}, argv[1:])...)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return &centurion.Error{Op: op, Kind: centurion.KindConfig, Msg: "npm is missing", Hint: "install Node 20 or later, which brings npm; it is needed to install and remove plugins only"}
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return &centurion.Error{Op: op, Kind: centurion.KindNetwork, Msg: fmt.Sprintf("npm could not %s it: %v\n%s", argv[0], err, strings.TrimSpace(out)), Hint: "see the output of npm above"}
+	}
+	return nil
 }
 
 func exists(file string) bool {

@@ -1,32 +1,27 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"centurion"
-	"centurion/plugin"
 	"centurion/session"
 	"centurion/text"
 )
 
 func pluginCommand(c *cli) *cobra.Command {
 	cmd := &cobra.Command{Use: "plugin", Short: "Show and install plugins and MCP servers",
-		Example: "  centurion plugin list\n  centurion plugin add opencode-skills@0.1.7", Args: exactly(0, 0, "a command such as list"),
+		Example: "  centurion plugin list\n  centurion plugin add opencode-skills@0.1.7\n  centurion plugin remove opencode-skills", Args: exactly(0, 0, "a command such as list"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(plainCommand("list", "Start the plugins and MCP servers and list their tools",
 		"Start the plugins and connect the MCP servers of the configuration (`plugin` and `mcp` in opencode.json, .opencode/plugins and\n"+
 			".opencode/tools), and list what they offer, and how many tokens the schemas of their tools take in a request. That is remembered, so\n"+
 			"that the next conversation has these tools from its first request on.",
-		"  centurion plugin list\n  centurion plugin list --format json", c.listPlugins), c.addPluginsCommand())
+		"  centurion plugin list\n  centurion plugin list --format json", c.listPlugins), addPluginsCommand(c), removePluginCommand(c))
 	return cmd
 }
 
@@ -112,50 +107,4 @@ func (r extensionRow) lines() string {
 		}
 	}
 	return lines.String()
-}
-
-func (c *cli) addPluginsCommand() *cobra.Command {
-	return &cobra.Command{Use: "add [NAME[@VERSION]...]", Short: "Install plugins from npm, and the runtime that they need",
-		Long: "Install plugins of OpenCode's from npm, and Bun, which runs them. Without a name, what the configuration names is installed.\n" +
-			"npm has to be installed; no script of a package runs. A plugin counts once it is named under `plugin` in opencode.json.",
-		Example: "  centurion plugin add\n  centurion plugin add opencode-skills@0.1.7", Args: exactly(0, -1, ""),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := c.configured("")
-			if err != nil {
-				return err
-			}
-			c.notices(cfg)
-			specs := args
-			if len(args) == 0 {
-				for _, s := range cfg.Plugins {
-					if s.Spec != "" && !s.Local {
-						specs = append(specs, s.Spec)
-					}
-				}
-			}
-			c.note("npm installs " + strings.Join(append([]string{"Bun"}, specs...), ", "))
-			bun, err := plugin.Install(cmd.Context(), cfg.PluginDir(), specs, runProgram)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(c.out, "installed, with Bun %s (%.12s)\n", bun.Version, bun.SHA256)
-			if len(args) > 0 {
-				quoted := text.Each(args, func(s string) string { return fmt.Sprintf("%q", s) })
-				c.note(`they count once they are named in opencode.json: "plugin": [` + strings.Join(quoted, ", ") + "]")
-			}
-			return nil
-		}}
-}
-
-// runProgram runs a program of the person's in a directory and returns its output.
-func runProgram(ctx context.Context, dir string, argv ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir = dir
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
-	if errors.Is(err, exec.ErrNotFound) {
-		err = os.ErrNotExist
-	}
-	return out.String(), err
 }
