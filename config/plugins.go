@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"centurion"
 	"centurion/plugin"
 	"centurion/trust"
 )
@@ -105,4 +106,40 @@ func (l *loader) scanPlugins(dir string, project bool) error {
 		l.c.Plugins = append(l.c.Plugins, s)
 	}
 	return nil
+}
+
+// PluginsNamed returns the entries that a person means by a whole spec or by the name in it. Those are of one plugin, else it is an error.
+func (c *Config) PluginsNamed(arg string) (named []PluginEntry, err error) {
+	fail := func(hint, format string, a ...any) ([]PluginEntry, error) {
+		return nil, &centurion.Error{Op: "plugin " + arg, Kind: centurion.KindUsage, Msg: fmt.Sprintf(format, a...), Hint: hint}
+	}
+	name, version, _ := plugin.Package(arg)
+	for _, e := range c.entries {
+		short, _, ok := plugin.Package(e.Spec)
+		if !ok {
+			short = strings.TrimPrefix(baseName(e.Spec), nativePrefix)
+		}
+		switch {
+		case e.Spec != arg && short != name:
+		case e.File == "":
+			return fail("change the variable OPENCODE_CONFIG_CONTENT", "%s is named in a variable", e.Spec)
+		case e.Spec != arg && version != "":
+			return fail("without the version: "+short, "%s names %s", e.At, e.Spec)
+		case len(named) > 0 && !ok && e.Spec != named[0].Spec:
+			return fail("name one of them", "it means %s (%s) and %s (%s)", named[0].Spec, named[0].At, e.Spec, e.At)
+		default:
+			named = append(named, e)
+		}
+	}
+	for _, file := range c.Sources {
+		if len(named) == 0 && slices.Contains([]string{".js", ".ts"}, filepath.Ext(file)) && slices.Contains([]string{baseName(file), filepath.Base(file), file}, arg) {
+			return fail("delete the file", "it is no entry of a configuration but a file: %s", file)
+		}
+	}
+	return named, nil
+}
+
+// baseName is the name of a file without its ending.
+func baseName(file string) string {
+	return strings.TrimSuffix(filepath.Base(filepath.FromSlash(file)), filepath.Ext(file))
 }

@@ -214,6 +214,16 @@ func (p Place) Plugins(ctx context.Context, cfg *config.Config, ws *workspace.Wo
 	return out, offered, err
 }
 
+// CheckPlugin plays the protocol at a native plugin of the project, which runs as in a host.
+func (p Place) CheckPlugin(ctx context.Context, cfg *config.Config, ws *workspace.Workspace, command []string, version string) (out []plugin.Finding, err error) {
+	err = p.withRunner(cfg, func(r *sandbox.Runner) error {
+		s := newPlugins(nil, p, ws.Dir(), r, version)
+		out, err = plugin.Check(ctx, command, plugin.Options{Start: s.launch, Directory: ws.Dir(), Version: version})
+		return errors.Join(err, s.Close())
+	})
+	return out, err
+}
+
 // withRunner calls do with a runner that confines like a host's, outside of one.
 func (p Place) withRunner(cfg *config.Config, do func(*sandbox.Runner) error) error {
 	dir, err := os.MkdirTemp("", "centurion-")

@@ -70,13 +70,7 @@ func (p *Plugins) start() *plugin.Host {
 	}
 	p.kept = recall[centurion.ExternalTool](p.memory())
 	p.host = plugin.Open(sources, plugin.Options{Bun: bun.Path, State: filepath.Join(p.modules, "sidecar"), Modules: p.modules, Directory: p.root, Version: p.version,
-		Reserved: text.Each(tools.All(), tools.Tool.Name), Start: func(ctx context.Context, s plugin.Start) (plugin.Process, error) {
-			started, err := serve(ctx, p.runner, served{name: "plugin " + s.Name, command: s.Command, env: s.Env, dir: p.root, own: filepath.Join(p.state, "data")})
-			if err != nil {
-				return nil, err // a nil program in the interface would not be none
-			}
-			return started, nil
-		}})
+		Reserved: text.Each(tools.All(), tools.Tool.Name), Start: p.launch})
 	if host := p.host; p.events != nil {
 		p.group.Go("events of plugins", func() error {
 			if host.Settled(p.life) != nil || !host.Has("event") {
@@ -86,6 +80,15 @@ func (p *Plugins) start() *plugin.Host {
 		})
 	}
 	return p.host
+}
+
+// launch starts a process.
+func (p *Plugins) launch(ctx context.Context, s plugin.Start) (plugin.Process, error) {
+	started, err := serve(ctx, p.runner, served{name: "plugin " + s.Name, command: s.Command, env: s.Env, dir: p.root, own: filepath.Join(p.state, "data")})
+	if err != nil {
+		return nil, err // a nil program in the interface would not be none
+	}
+	return started, nil
 }
 
 // Close ends the plugins.

@@ -81,6 +81,14 @@ type Options struct {
 	Backoff   time.Duration // before the first restart: 1 s; it doubles
 }
 
+// limited returns the options with what is not set.
+func (o Options) limited() Options {
+	o.Worktree = cmp.Or(o.Worktree, o.Directory)
+	o.InitLimit, o.HookLimit = cmp.Or(o.InitLimit, 10*time.Second), cmp.Or(o.HookLimit, 10*time.Second)
+	o.CallLimit, o.Silence, o.Backoff = cmp.Or(o.CallLimit, 10*time.Minute), cmp.Or(o.Silence, 10*time.Second), cmp.Or(o.Backoff, time.Second)
+	return o
+}
+
 // Status is what is known of a plugin.
 type Status struct {
 	Name     string
@@ -118,9 +126,7 @@ var client []byte
 
 // Open begins to start plugins, in their order, and returns at once. The caller closes what it returns.
 func Open(sources []Source, o Options) *Host {
-	o.Worktree = cmp.Or(o.Worktree, o.Directory)
-	o.InitLimit, o.HookLimit = cmp.Or(o.InitLimit, 10*time.Second), cmp.Or(o.HookLimit, 10*time.Second)
-	o.CallLimit, o.Silence, o.Backoff = cmp.Or(o.CallLimit, 10*time.Minute), cmp.Or(o.Silence, 10*time.Second), cmp.Or(o.Backoff, time.Second)
+	o = o.limited()
 	ctx, end := context.WithCancelCause(context.Background())
 	h := &Host{o: o, end: end, changed: make(chan struct{})}
 	var shared []*plug

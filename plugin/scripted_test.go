@@ -44,6 +44,7 @@ type sent struct {
 	Params struct {
 		Hook string `json:"hook"`
 		N    int    `json:"n"`
+		Args map[string]any
 	} `json:"params"`
 }
 

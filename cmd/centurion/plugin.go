@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
+	"centurion/plugin"
 	"centurion/session"
 	"centurion/text"
 )
@@ -21,7 +22,7 @@ func pluginCommand(c *cli) *cobra.Command {
 		"Start the plugins and connect the MCP servers of the configuration (`plugin` and `mcp` in opencode.json, .opencode/plugins and\n"+
 			".opencode/tools), and list what they offer, and how many tokens the schemas of their tools take in a request. That is remembered, so\n"+
 			"that the next conversation has these tools from its first request on.",
-		"  centurion plugin list\n  centurion plugin list --format json", c.listPlugins), addPluginsCommand(c), removePluginCommand(c))
+		"  centurion plugin list\n  centurion plugin list --format json", c.listPlugins), addPluginsCommand(c), removePluginCommand(c), testPluginCommand(c))
 	return cmd
 }
 
@@ -105,6 +106,53 @@ func (r extensionRow) lines() string {
 		if more != "" {
 			fmt.Fprintf(&lines, "%39s%s\n", "", text.Clean(more))
 		}
+	}
+	return lines.String()
+}
+
+func testPluginCommand(c *cli) *cobra.Command {
+	f := readFlags{}
+	cmd := &cobra.Command{Use: "test [flags] PROGRAM [ARGUMENT...]", Short: "Play the protocol at a native plugin and say what is wrong",
+		Long: "Start a native plugin as in a mission and play each message of the protocol (docs/plugins.md): its hooks, calls of its tools with right\n" +
+			"and wrong arguments, an abort, and what it does not know. Its tools run: confined, but with the network. Exit code 1 if something\n" +
+			"is wrong.",
+		Example: "  centurion plugin test python3 words.py\n  centurion plugin test --format json ./words", Args: exactly(1, -1, "a program"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkFormat(f.format); err != nil {
+				return err
+			}
+			p, ws, err := c.locate(f.dir)
+			if err != nil {
+				return err
+			}
+			defer ws.Close()
+			cfg, err := c.configured(f.dir)
+			if err != nil {
+				return err
+			}
+			rows, err := p.CheckPlugin(cmd.Context(), cfg, ws, args, Version)
+			if err != nil {
+				return err
+			}
+			if err := printRows(c, f.format, rows, findingLines); err != nil {
+				return err
+			}
+			if wrong := len(slices.DeleteFunc(slices.Clone(rows), func(r plugin.Finding) bool { return r.Holds })); wrong > 0 {
+				return &centurion.Error{Op: "plugin test", Kind: centurion.KindInvalidRequest, Msg: fmt.Sprintf("%d of %s failed", wrong, centurion.Count(len(rows), "check")), Hint: "docs/plugins.md has the protocol"}
+			}
+			return nil
+		}}
+	cmd.Flags().SetInterspersed(false) // the program has flags of its own
+	f.bind(cmd)
+	return cmd
+}
+
+func findingLines(f plugin.Finding) string {
+	var lines strings.Builder
+	said := f.Wrong + f.Note
+	fmt.Fprintf(&lines, "%-5s  %s%s\n", text.If(f.Holds, "ok", "wrong"), text.Clean(f.What), text.When(said != "", ": "+text.Clean(said)))
+	for _, line := range slices.Concat(text.Each(f.Sent, func(s string) string { return "> " + s }), text.Each(f.Got, func(s string) string { return "< " + s })) {
+		fmt.Fprintf(&lines, "       %s\n", text.Clean(centurion.Clip(line, 500)))
 	}
 	return lines.String()
 }

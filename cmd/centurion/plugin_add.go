@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -90,7 +89,7 @@ func removePluginCommand(c *cli) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			named, err := namesOf(cfg, args[0])
+			named, err := cfg.PluginsNamed(args[0])
 			if err != nil {
 				return err
 			}
@@ -113,45 +112,6 @@ func removePluginCommand(c *cli) *cobra.Command {
 			}
 			return uninstall(cmd.Context(), c, cfg, name)
 		}}
-}
-
-// namesOf returns the entries that a person means: by the whole spec, or by the name in it. Those have to be of one plugin.
-func namesOf(cfg *config.Config, arg string) (named []config.PluginEntry, err error) {
-	fail := func(hint, format string, a ...any) ([]config.PluginEntry, error) {
-		return nil, &centurion.Error{Op: "plugin remove", Kind: centurion.KindUsage, Msg: fmt.Sprintf(format, a...), Hint: hint}
-	}
-	name, version, _ := plugin.Package(arg)
-	for _, e := range cfg.PluginEntries() {
-		short, _, ok := plugin.Package(e.Spec)
-		if !ok {
-			short = strings.TrimPrefix(baseName(e.Spec), "exec:")
-		}
-		switch {
-		case e.Spec != arg && short != name:
-		case e.File == "":
-			return fail("change the variable OPENCODE_CONFIG_CONTENT", "%s is named in a variable", e.Spec)
-		case e.Spec != arg && version != "":
-			return fail("centurion plugin remove "+short, "%s names %s", e.At, e.Spec)
-		default:
-			named = append(named, e)
-		}
-	}
-	for _, e := range named {
-		if first, _, _ := plugin.Package(named[0].Spec); e.Spec != named[0].Spec && !strings.HasPrefix(e.Spec, first+"@") && e.Spec != first {
-			return fail("name one of them", "%q means %s (%s) and %s (%s)", arg, named[0].Spec, named[0].At, e.Spec, e.At)
-		}
-	}
-	for _, file := range cfg.Sources {
-		if len(named) == 0 && slices.Contains([]string{".js", ".ts"}, filepath.Ext(file)) && slices.Contains([]string{baseName(file), filepath.Base(file), file}, arg) {
-			return fail("delete the file", "%s is no entry of a configuration but a file: %s", arg, file)
-		}
-	}
-	return named, nil
-}
-
-// baseName is the name of a file without its ending.
-func baseName(file string) string {
-	return strings.TrimSuffix(filepath.Base(filepath.FromSlash(file)), filepath.Ext(file))
 }
 
 // uninstall removes a package that no configuration of this machine's projects names.

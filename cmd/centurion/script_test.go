@@ -105,8 +105,12 @@ func setup(env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
+	docs, err := filepath.Abs("../../docs")
+	if err != nil {
+		return err
+	}
 	for name, value := range map[string]string{
-		"HOME": home, "USERPROFILE": home, "CENTURION_HOME": filepath.Join(env.WorkDir, "state"),
+		"DOCS": docs, "HOME": home, "USERPROFILE": home, "CENTURION_HOME": filepath.Join(env.WorkDir, "state"),
 		"XDG_CONFIG_HOME": filepath.Join(home, ".config"), "XDG_DATA_HOME": filepath.Join(home, ".local", "share"),
 		"XDG_STATE_HOME": filepath.Join(home, ".local", "state"), "XDG_CACHE_HOME": filepath.Join(home, ".cache"),
 		"XDG_RUNTIME_DIR": "", "DBUS_SESSION_BUS_ADDRESS": "", "TERM": "xterm-256color", "GOCOVERDIR": os.Getenv("GOCOVERDIR"),
