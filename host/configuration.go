@@ -9,12 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"centurion"
 	"centurion/agents"
 	"centurion/config"
 	"centurion/event"
+	"centurion/mcp"
 	"centurion/orchestrator"
 	"centurion/permission"
 	"centurion/plugin"
@@ -199,6 +201,25 @@ func (p Place) Servers(ctx context.Context, cfg *config.Config, ws *workspace.Wo
 		return errors.Join(err, s.Close())
 	})
 	return out, notices, err
+}
+
+// Prompt asks the server that a command of the form server:prompt names for its text, outside of a host; found is false if there is none.
+func (p Place) Prompt(ctx context.Context, cfg *config.Config, ws *workspace.Workspace, version, command string, words []string) (text string, found bool, err error) {
+	all := slices.DeleteFunc(slices.Clone(cfg.Servers), func(s mcp.Server) bool { return s.Disabled || !strings.HasPrefix(command, fileName(s)+":") })
+	if len(all) == 0 {
+		return "", false, nil
+	}
+	err = p.withRunner(cfg, func(r *sandbox.Runner) error {
+		s := newServers(all, p, ws.Dir(), r, version)
+		_, err := s.Servers(ctx, true)
+		if err == nil {
+			var got server.ServerContent
+			got, err = s.Content(ctx, server.ServerQuery{Prompt: command, Words: words})
+			text = got.Text
+		}
+		return errors.Join(err, s.Close())
+	})
+	return text, true, err
 }
 
 // Plugins starts the plugins of a project and says what became of them, outside of a host.

@@ -12,6 +12,7 @@ import (
 
 	"centurion"
 	"centurion/config"
+	"centurion/plugin"
 	"centurion/server"
 )
 
@@ -100,3 +101,22 @@ func MovedFrom(ctx context.Context, dir string, getenv func(string) string, note
 
 // maxMoved is how many candidates for a moved project are listed.
 const maxMoved = 3
+
+// NeedsPlugin says why the package of a plugin has to stay installed: a project with missions whose configuration names it, trusted or not,
+// or cannot be read. It is "" if it need not.
+func NeedsPlugin(ctx context.Context, name string, getenv func(string) string, note func(string)) (why string, err error) {
+	all, err := Projects(ctx, getenv, note)
+	for _, p := range all {
+		if _, err := os.Stat(p.Dir); err != nil {
+			continue // it is gone
+		}
+		cfg, err := config.Load(config.Options{Dir: p.Dir, Env: getenv})
+		if err != nil {
+			return fmt.Sprintf("the configuration of %s cannot be read: %v", p.Dir, err), nil
+		}
+		if slices.ContainsFunc(cfg.PluginEntries(), func(e config.PluginEntry) bool { n, _, _ := plugin.Package(e.Spec); return n == name }) {
+			return p.Dir + " names it, too", nil
+		}
+	}
+	return "", err
+}

@@ -14,6 +14,7 @@ import (
 	"centurion/mcp"
 	"centurion/sandbox"
 	"centurion/server"
+	"centurion/text"
 	"centurion/tools"
 	"centurion/trust"
 )
@@ -143,12 +144,22 @@ func (s *Servers) Servers(ctx context.Context, wait bool) ([]server.ToolServer, 
 			return nil, err
 		}
 	}
-	all := s.known()
-	for _, one := range clients.Tools().Servers {
+	all, now := s.known(), clients.Tools()
+	for _, one := range now.Servers {
 		mine := slices.DeleteFunc(slices.Clone(all), func(t mcp.Tool) bool { return t.Server != one.Server })
 		row := server.ToolServer{Name: one.Server, State: string(one.State), Tools: shown(mine)}
 		if wait && one.State == mcp.Connecting { // again, after a failure
 			row.State = string(mcp.Failed)
+		}
+		for _, p := range now.Prompts {
+			if p.Server == one.Server {
+				row.Prompts = append(row.Prompts, server.ServerPrompt{Name: p.Name, Description: p.Description, Arguments: text.Each(p.Arguments, func(a mcp.Argument) string { return a.Name })})
+			}
+		}
+		for _, r := range now.Resources {
+			if r.Server == one.Server {
+				row.Resources = append(row.Resources, server.ServerResource{URI: r.URI, Name: r.Name, Description: r.Description, Mime: r.Mime})
+			}
 		}
 		if one.Err != nil {
 			row.Error, row.Login = one.Err.Error(), centurion.KindOf(one.Err) == centurion.KindAuth
@@ -156,6 +167,18 @@ func (s *Servers) Servers(ctx context.Context, wait bool) ([]server.ToolServer, 
 		out = append(out, row)
 	}
 	return out, nil
+}
+
+// Content asks a server for a prompt or a resource.
+func (s *Servers) Content(ctx context.Context, q server.ServerQuery) (server.ServerContent, error) {
+	var r mcp.Result
+	var err error
+	if q.Prompt == "" {
+		r, err = s.connect().Read(ctx, q.Server, q.URI)
+	} else {
+		r, err = s.connect().Prompt(ctx, q.Prompt, q.Words)
+	}
+	return server.ServerContent{Text: r.Text, Files: r.Files}, err
 }
 
 // memory is where it is kept what a server has. One whose configuration was changed may have something else.

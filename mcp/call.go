@@ -39,13 +39,19 @@ func (cs *Clients) Call(ctx context.Context, t Tool, args json.RawMessage) (out 
 // said is an error with which a server answers, for the model.
 func said(what string) error { return &centurion.Error{Kind: centurion.KindUsage, Msg: what} }
 
-// Prompt returns the text of the prompt with that name, server:prompt.
-func (cs *Clients) Prompt(ctx context.Context, name string, args map[string]string) (Result, error) {
+// Prompt returns the text of the prompt with that name, server:prompt. Its arguments are words in their order, of which the last takes the rest.
+func (cs *Clients) Prompt(ctx context.Context, name string, words []string) (Result, error) {
 	for _, p := range cs.Tools().Prompts {
 		if p.Name != name {
 			continue
 		}
-		for _, a := range p.Arguments {
+		args := map[string]string{}
+		for i, a := range p.Arguments {
+			if i < len(words) {
+				if args[a.Name] = words[i]; i == len(p.Arguments)-1 {
+					args[a.Name] = strings.Join(words[i:], " ")
+				}
+			}
 			if a.Required && args[a.Name] == "" {
 				return Result{}, &centurion.Error{Op: name, Kind: centurion.KindUsage, Msg: fmt.Sprintf("the argument %s is missing", text.Clean(a.Name)), Hint: a.Description}
 			}

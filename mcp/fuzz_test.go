@@ -149,7 +149,7 @@ func FuzzServer(f *testing.F) {
 			cs := Open(local("s"), Options{Start: st.start, Root: "/"})
 			began := time.Now()
 			_, _ = cs.Call(t.Context(), Tool{Name: "s_do", Server: "s", Remote: "do"}, nil)
-			_, _ = cs.Prompt(t.Context(), "s:ask", map[string]string{"what": "x"})
+			_, _ = cs.Prompt(t.Context(), "s:ask", []string{"x"})
 			_, _ = cs.Read(t.Context(), "s", "note://1")
 			if took := time.Since(began); took > CallTimeout+5*DefaultTimeout {
 				t.Error("took", took)

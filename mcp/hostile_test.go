@@ -98,7 +98,7 @@ func TestHostile(t *testing.T) {
 					if _, err := cs.Read(t.Context(), "bad", "note://1"); errors.Is(err, ErrMayHaveRun) {
 						t.Error(err)
 					}
-					_, _ = cs.Prompt(t.Context(), "bad:ask", map[string]string{"what": "x"})
+					_, _ = cs.Prompt(t.Context(), "bad:ask", []string{"x"})
 					if took := time.Since(began); took > CallTimeout+5*DefaultTimeout {
 						t.Error("took", took)
 					}

@@ -117,7 +117,7 @@ func TestEverything(t *testing.T) {
 	if len(l.Prompts) != 1 || l.Prompts[0].Name != "every_thing:review" || len(l.Resources) != 1 || l.Resources[0].URI != "note://1" {
 		t.Errorf("%+v %+v", l.Prompts, l.Resources)
 	}
-	if r, err := cs.Prompt(t.Context(), "every_thing:review", map[string]string{"file": "a.go"}); err != nil || r.Text != "Review a.go" {
+	if r, err := cs.Prompt(t.Context(), "every_thing:review", []string{"a.go", "b.go"}); err != nil || r.Text != "Review a.go b.go" {
 		t.Errorf("%+v %v", r, err)
 	}
 	for _, name := range []string{"every_thing:review", "nothing"} {

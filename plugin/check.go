@@ -26,6 +26,17 @@ type Finding struct {
 	Got   []string `json:"got,omitempty"`
 }
 
+// Lines are what a person is shown of it.
+func (f Finding) Lines() string {
+	var lines strings.Builder
+	said := f.Wrong + f.Note
+	fmt.Fprintf(&lines, "%-5s  %s%s\n", text.If(f.Holds, "ok", "wrong"), text.Clean(f.What), text.When(said != "", ": "+text.Clean(said)))
+	for _, line := range slices.Concat(text.Each(f.Sent, func(s string) string { return "> " + s }), text.Each(f.Got, func(s string) string { return "< " + s })) {
+		fmt.Fprintf(&lines, "       %s\n", text.Clean(centurion.Clip(line, 500)))
+	}
+	return lines.String()
+}
+
 // Check plays each message of the protocol at a native plugin, whose tools it calls, and returns what it found, in that order. Of the time
 // limits of o, that for a hook counts for all but the start. The error is that of the start, or the end of ctx.
 func Check(ctx context.Context, command []string, o Options) ([]Finding, error) {

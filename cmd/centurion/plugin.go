@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/plugin"
+	"centurion/server"
 	"centurion/session"
 	"centurion/text"
 )
@@ -28,12 +29,13 @@ func pluginCommand(c *cli) *cobra.Command {
 
 // extensionRow is an MCP server or a plugin.
 type extensionRow struct {
-	Kind   string   `json:"kind"` // mcp or plugin
-	Name   string   `json:"name"`
-	State  string   `json:"state"`
-	Error  string   `json:"error,omitempty"`
-	Tools  []string `json:"tools"`
-	Tokens int      `json:"tokens,omitempty"` // of the schemas of its tools
+	Kind     string   `json:"kind"` // mcp or plugin
+	Name     string   `json:"name"`
+	State    string   `json:"state"`
+	Error    string   `json:"error,omitempty"`
+	Tools    []string `json:"tools"`
+	Tokens   int      `json:"tokens,omitempty"`   // of the schemas of its tools
+	Commands []string `json:"commands,omitempty"` // the prompts of a server
 	// The rest is of plugins.
 	Version  string   `json:"version,omitempty"`
 	Hooks    []string `json:"hooks,omitempty"`
@@ -64,6 +66,7 @@ func (c *cli) listPlugins(ctx context.Context, f *readFlags) error {
 	for _, s := range servers {
 		row := extensionRow{Kind: "mcp", Name: s.Name, State: s.State, Error: s.Error, Tools: []string{}}
 		row.Tools, row.Tokens = names(s.Tools)
+		row.Commands = text.Each(s.Prompts, func(p server.ServerPrompt) string { return "/" + p.Name })
 		rows = append(rows, row)
 	}
 	plugins, offered, err := p.Plugins(ctx, cfg, ws, Version)
@@ -102,7 +105,7 @@ func (r extensionRow) lines() string {
 	}
 	var lines strings.Builder
 	fmt.Fprintf(&lines, "%-6s %-20s %-10s %s\n", r.Kind, strings.Join(text.Filled(r.Name, r.Version), "@"), r.State, oneLine(said))
-	for _, more := range append([]string{strings.Join(r.Tools, " "), strings.Join(r.Hooks, " ")}, r.Notes...) {
+	for _, more := range append([]string{strings.Join(r.Tools, " "), strings.Join(r.Commands, " "), strings.Join(r.Hooks, " ")}, r.Notes...) {
 		if more != "" {
 			fmt.Fprintf(&lines, "%39s%s\n", "", text.Clean(more))
 		}
@@ -134,7 +137,7 @@ func testPluginCommand(c *cli) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := printRows(c, f.format, rows, findingLines); err != nil {
+			if err := printRows(c, f.format, rows, plugin.Finding.Lines); err != nil {
 				return err
 			}
 			if wrong := len(slices.DeleteFunc(slices.Clone(rows), func(r plugin.Finding) bool { return r.Holds })); wrong > 0 {
@@ -145,14 +148,4 @@ func testPluginCommand(c *cli) *cobra.Command {
 	cmd.Flags().SetInterspersed(false) // the program has flags of its own
 	f.bind(cmd)
 	return cmd
-}
-
-func findingLines(f plugin.Finding) string {
-	var lines strings.Builder
-	said := f.Wrong + f.Note
-	fmt.Fprintf(&lines, "%-5s  %s%s\n", text.If(f.Holds, "ok", "wrong"), text.Clean(f.What), text.When(said != "", ": "+text.Clean(said)))
-	for _, line := range slices.Concat(text.Each(f.Sent, func(s string) string { return "> " + s }), text.Each(f.Got, func(s string) string { return "< " + s })) {
-		fmt.Fprintf(&lines, "       %s\n", text.Clean(centurion.Clip(line, 500)))
-	}
-	return lines.String()
 }

@@ -110,32 +110,11 @@ func removePluginCommand(c *cli) *cobra.Command {
 			if !installed {
 				return nil
 			}
-			return uninstall(cmd.Context(), c, cfg, name)
+			if why, err := host.NeedsPlugin(cmd.Context(), name, c.getenv, c.note); err != nil || why != "" {
+				return c.say(err, name+" stays installed: "+why)
+			}
+			return c.say(plugin.Uninstall(cmd.Context(), cfg.PluginDir(), name, runProgram), "uninstalled "+name)
 		}}
-}
-
-// uninstall removes a package that no configuration of this machine's projects names.
-func uninstall(ctx context.Context, c *cli, cfg *config.Config, name string) error {
-	all, err := host.Projects(ctx, c.getenv, c.note)
-	if err != nil {
-		return err
-	}
-	for _, p := range all {
-		if _, err := os.Stat(p.Dir); err != nil {
-			continue // it is gone
-		}
-		other, err := c.configured(p.Dir)
-		if err != nil {
-			return c.say(nil, fmt.Sprintf("%s stays installed: the configuration of %s cannot be read: %v", name, p.Dir, err))
-		}
-		if slices.ContainsFunc(other.PluginEntries(), func(e config.PluginEntry) bool { n, _, _ := plugin.Package(e.Spec); return n == name }) {
-			return c.say(nil, fmt.Sprintf("%s stays installed: %s names it, too", name, p.Dir))
-		}
-	}
-	if err := plugin.Uninstall(ctx, cfg.PluginDir(), name, runProgram); err != nil {
-		return err
-	}
-	return c.say(nil, "uninstalled "+name)
 }
 
 // runProgram runs a program of the person's in a directory and returns its output.

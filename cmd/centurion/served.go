@@ -12,6 +12,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/cli/goal"
 	"centurion/config"
 	"centurion/guard"
 	"centurion/host"
@@ -130,6 +131,16 @@ func (p *served) expand(ctx context.Context, command, arguments string) (v1.Begi
 		}
 	}
 	f, cfg := p.given, *p.conn.Current(ctx).Config
+	if _, own := cfg.Commands[command]; strings.Contains(command, ":") && !own {
+		all, err := p.conn.API().Servers(ctx, false)
+		if err != nil {
+			return v1.Begin{}, err
+		}
+		if slices.ContainsFunc(v1.Prompts(all), func(one v1.Command) bool { return one.Name == command }) {
+			got, err := p.conn.API().Content(ctx, server.ServerQuery{Prompt: command, Words: goal.SplitArgs(arguments)})
+			return v1.Begin{Goal: got.Text}, err
+		}
+	}
 	run := &runner{p.c, &f}
 	got, err := run.readRequest(ctx, "/"+command+" "+arguments, func(string) (*config.Config, error) { return &cfg, nil })
 	b := v1.Begin{Goal: got.goal, ShowPlan: got.planOnly, Agent: f.agent, Model: f.model}

@@ -169,9 +169,23 @@ func (c *runner) readRequest(ctx context.Context, text string, configured func(d
 		if strings.Contains(word, "/") { // a path
 			return request{goal: text}, nil
 		}
+		if p, found, err := c.prompt(ctx, ws, cfg, word, rest); err != nil || found {
+			return request{goal: p}, err
+		}
 		return request{}, unknownSlash(word, cfg)
 	}
 	return c.expandCommand(ctx, ws, cfg, cmd, rest)
+}
+
+// prompt returns the text of a prompt of an MCP server, which is a command of the form server:prompt.
+func (c *runner) prompt(ctx context.Context, ws *workspace.Workspace, cfg *config.Config, word, rest string) (text string, found bool, err error) {
+	place, own, err := c.locate(ws.Dir())
+	if err != nil {
+		return "", false, err
+	}
+	defer own.Close()
+	cfg.Own.Sandbox = cmp.Or(c.f.sandbox, cfg.Own.Sandbox)
+	return place.Prompt(ctx, cfg, ws, Version, word, goal.SplitArgs(rest))
 }
 
 // unknownSlash returns the error for an unknown command.

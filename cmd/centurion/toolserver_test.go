@@ -10,7 +10,7 @@ import (
 )
 
 // toolServer is an MCP server for scripts. Its tools: find answers with what it is asked for and what it knows of its place, write writes
-// a file, die ends it.
+// a file, die ends it. It has a prompt and a resource.
 func toolServer() {
 	s := mcp.NewServer(&mcp.Implementation{Name: "tools", Version: "1"}, nil)
 	type in struct {
@@ -31,6 +31,14 @@ func toolServer() {
 	mcp.AddTool(s, &mcp.Tool{Name: "die", Description: "Ends the server."}, func(context.Context, *mcp.CallToolRequest, in) (*mcp.CallToolResult, any, error) {
 		os.Exit(3)
 		return answer("")
+	})
+	s.AddPrompt(&mcp.Prompt{Name: "review", Description: "Reviews a thing", Arguments: []*mcp.PromptArgument{{Name: "what", Required: true}, {Name: "how"}}},
+		func(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			said := fmt.Sprintf("Review %s with %s. $1 @a.txt", r.Params.Arguments["what"], r.Params.Arguments["how"])
+			return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: said}}}}, nil
+		})
+	s.AddResource(&mcp.Resource{URI: "note://1", Name: "note"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "note://1", Text: "It is noted."}}}, nil
 	})
 	fmt.Fprintln(os.Stderr, "the server begins")
 	if len(os.Args) > 1 {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/creachadair/jrpc2"
@@ -271,14 +272,19 @@ func (c *conn) opened(ctx context.Context, p *project, rec centurion.Session) (a
 			modes = append(modes, map[string]string{"id": a.Name, "name": a.Name, "description": a.Description})
 		}
 	}
-	commands := []any{}
-	for _, one := range list.Commands {
-		commands = append(commands, map[string]any{"name": one.Name, "description": one.Description, "input": map[string]string{"hint": "what to do"}})
-	}
 	answered := c.out.after(ctx.Value(requestKey{}).(string))
 	c.jobs.Go("tell commands", func() error {
 		select {
 		case <-answered:
+			commands := []any{}
+			all, _ := p.Commands(c.ctx) // without the servers' at least
+			for _, one := range all {
+				hint := "what to do"
+				if one.Server != "" {
+					hint = strings.Join(one.Arguments, " ")
+				}
+				commands = append(commands, map[string]any{"name": one.Name, "description": one.Description, "input": map[string]string{"hint": hint}})
+			}
 			return c.update(rec.ID, update{Kind: "available_commands_update", Commands: &commands})
 		case <-c.ctx.Done():
 			return nil

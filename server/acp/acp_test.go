@@ -45,7 +45,10 @@ type host struct {
 	todo     event.TodoData
 	paused   []string
 	stops    int
+	servers  []server.ToolServer
 }
+
+func (h *host) Servers(context.Context, bool) ([]server.ToolServer, error) { return h.servers, nil }
 
 func (h *host) Open(context.Context, roots.Opening) (centurion.Session, error) {
 	return centurion.Session{ID: "ses_1", Agent: "assistant"}, nil
@@ -556,6 +559,17 @@ func TestReadsNothing(t *testing.T) {
 		_ = g.Wait() // writing fails
 		if err := q.Send(msg); err == nil {
 			t.Error("one that has gone is written to")
+		}
+	})
+}
+
+// The prompts of MCP servers are commands, with what they want.
+func TestServersCommands(t *testing.T) {
+	played(t, func(*host, v1.Begin) {}, func(e *editor) {
+		e.servers = []server.ToolServer{{Name: "linear", Prompts: []server.ServerPrompt{{Name: "linear:review", Description: "Reviews", Arguments: []string{"what", "how"}}}}}
+		got := e.says(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/p","mcpServers":[]}}`)
+		if !strings.Contains(got, `{"description":"Reviews","input":{"hint":"what how"},"name":"linear:review"}`) || !strings.Contains(got, `"name":"task"`) {
+			t.Error(got)
 		}
 	})
 }

@@ -10,8 +10,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"centurion"
+	"centurion/server"
 )
 
 // Catalog is what a client can choose from.
@@ -41,6 +43,8 @@ type Agent struct {
 // Command is a command that a person can give.
 type Command struct {
 	Name, Description, Agent, Template string
+	Server                             string // of a prompt of an MCP server, which has no template of its own
+	Arguments                          []string
 }
 
 var hint = regexp.MustCompile(`\$(ARGUMENTS|[1-9])`)
@@ -140,10 +144,51 @@ func shownAgents(c Catalog) any {
 	return out
 }
 
-func shownCommands(c Catalog) any {
+// Commands are the commands of the catalog, and the prompts of the MCP servers that are connected.
+func (p *Project) Commands(ctx context.Context) ([]Command, error) {
+	c, err := p.Catalog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := p.connected(ctx)
+	return append(c.Commands, Prompts(all)...), err
+}
+
+// patience is how long a list that a client reads once waits for servers that are being connected.
+const patience = 3 * time.Second
+
+// connected are the MCP servers, when none is being connected any more, or at the end of patience.
+func (p *Project) connected(ctx context.Context) ([]server.ToolServer, error) {
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	all, err := p.API().Servers(limited, true)
+	if limited.Err() != nil && ctx.Err() == nil {
+		all, err = p.API().Servers(ctx, false)
+	}
+	return all, err
+}
+
+// Prompts are the prompts of MCP servers, as commands.
+func Prompts(all []server.ToolServer) (out []Command) {
+	for _, s := range all {
+		for _, one := range s.Prompts {
+			out = append(out, Command{Name: one.Name, Description: one.Description, Server: s.Name, Arguments: one.Arguments})
+		}
+	}
+	return out
+}
+
+func shownCommands(all []Command) any {
 	out := []commandInfo{}
-	for _, one := range c.Commands {
-		out = append(out, commandInfo{one.Name, one.Description, one.Agent, "command", one.Template, hints(one.Template)})
+	for _, one := range all {
+		info := commandInfo{one.Name, one.Description, one.Agent, "command", one.Template, hints(one.Template)}
+		if one.Server != "" {
+			info.Source = "mcp"
+			for i := range one.Arguments {
+				info.Hints = append(info.Hints, fmt.Sprintf("$%d", i+1))
+			}
+		}
+		out = append(out, info)
 	}
 	return out
 }
@@ -170,6 +215,8 @@ func (p *Project) catalogRoutes() map[string]route {
 		"GET /lsp":             fixed([]any{}),
 		"GET /formatter":       fixed([]any{}),
 		"GET /mcp":             p.servers,
+
+		"GET /experimental/resource": p.resources,
 		"GET /config": of(func(c Catalog) any {
 			if len(c.Models) == 0 {
 				return map[string]any{}
@@ -188,8 +235,11 @@ func (p *Project) catalogRoutes() map[string]route {
 			}
 			return map[string]any{"all": list, "default": first, "connected": connected}
 		}),
-		"GET /agent":   of(shownAgents),
-		"GET /command": of(shownCommands),
+		"GET /agent": of(shownAgents),
+		"GET /command": func(r *http.Request) (any, error) {
+			all, err := p.Commands(r.Context())
+			return shownCommands(all), err
+		},
 	}
 }
 
@@ -214,6 +264,27 @@ func (p *Project) servers(r *http.Request) (any, error) {
 			status = serverStatus{Status: "needs_auth"}
 		}
 		out[s.Name] = status
+	}
+	return out, err
+}
+
+// resourceInfo is OpenCode's McpResource.
+type resourceInfo struct {
+	Name        string `json:"name"`
+	URI         string `json:"uri"`
+	Description string `json:"description,omitempty"`
+	Mime        string `json:"mimeType,omitempty"`
+	Client      string `json:"client"` // the server
+}
+
+// resources are those of the MCP servers that are connected.
+func (p *Project) resources(r *http.Request) (any, error) {
+	all, err := p.connected(r.Context())
+	out := map[string]resourceInfo{}
+	for _, s := range all {
+		for _, one := range s.Resources {
+			out[s.Name+":"+cmp.Or(one.Name, one.URI)] = resourceInfo{cmp.Or(one.Name, one.URI), one.URI, one.Description, one.Mime, s.Name}
+		}
 	}
 	return out, err
 }

@@ -3,6 +3,7 @@ package v1
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 
 	"centurion"
 	"centurion/orchestrator/mail"
+	"centurion/server"
 	"centurion/workspace"
 )
 
@@ -75,6 +77,14 @@ func added(text string) centurion.Part {
 // file are the parts for an attached file: a picture or a document, or a text or a directory, whose content is a text before it.
 func (p *Project) file(ctx context.Context, part centurion.Part) ([]centurion.Part, error) {
 	f := *part.File
+	var from struct {
+		Type   string `json:"type"`
+		Server string `json:"clientName"`
+		URI    string `json:"uri"`
+	}
+	if json.Unmarshal(f.Source, &from) == nil && from.Type == "resource" {
+		return p.resource(ctx, part, from.Server, from.URI)
+	}
 	name, data := cmp.Or(f.Name, "file"), f.Data
 	at, err := url.Parse(f.URL)
 	switch {
@@ -108,6 +118,22 @@ func (p *Project) file(ctx context.Context, part centurion.Part) ([]centurion.Pa
 	f.Mime = centurion.MimeText
 	part.File = &f
 	return []centurion.Part{added(head + ":\n\n" + text), part}, nil
+}
+
+// resource are the parts for a resource of an MCP server: its text and files, before the part that names it.
+func (p *Project) resource(ctx context.Context, part centurion.Part, from, uri string) ([]centurion.Part, error) {
+	got, err := p.API().Content(ctx, server.ServerQuery{Server: from, URI: uri})
+	if err != nil {
+		return nil, err
+	}
+	parts := []centurion.Part{added("Resource " + uri + " of " + from + ":\n\n" + got.Text)}
+	for _, f := range got.Files {
+		parts = append(parts, centurion.Part{Type: centurion.PartFile, File: &f})
+	}
+	f := *part.File
+	f.Mime, f.Data = centurion.MimeText, nil
+	part.File = &f
+	return append(parts, part), nil
 }
 
 // lines are the lines of a text that a URL selects, of which the first is 1.
