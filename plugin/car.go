@@ -365,12 +365,12 @@ func (c *car) begin(p *plug, r *request) {
 	h.change(func() {
 		p.init = time.Since(began)
 		if a.Error != nil {
-			p.state, p.failures, p.err = Failed, p.failures+1, p.wrong(centurion.KindConfig, "does not load: %s", text.Clean(centurion.Clip(*a.Error, 1000)))
+			p.state, p.f.Failures, p.err = Failed, p.f.Failures+1, p.wrong(centurion.KindConfig, "does not load: %s", text.Clean(centurion.Clip(*a.Error, 1000)))
 			if missing.MatchString(*a.Error) {
 				p.err.(*centurion.Error).Hint = hintAdd
 			}
 		} else if err := p.take(a.Result); err != nil {
-			p.state, p.failures, p.err = Failed, p.failures+1, err
+			p.state, p.f.Failures, p.err = Failed, p.f.Failures+1, err
 		} else if !guard.Closed(c.Done) {
 			if p.state == Failed {
 				p.err = nil // it was late

@@ -71,7 +71,10 @@ type Options struct {
 	Project   json.RawMessage
 	Server    Server
 	Reserved  []string // names of tools that plugins cannot have
-	Changed   func()   // called after a state or the tools have changed; must not block; may be nil
+	// Known are the hooks that plugins had when they ran last, by name: until one has begun, and when it cannot, it is taken to have them.
+	Known   map[string][]string
+	Figures map[string]Figures // what was counted before, by name
+	Changed func()             // called after a state or the tools have changed; must not block; may be nil
 
 	// The time limits; 0 is the default of each.
 	InitLimit time.Duration // for a plugin to begin: 10 s. One that comes later is taken then
@@ -91,17 +94,15 @@ func (o Options) limited() Options {
 
 // Status is what is known of a plugin.
 type Status struct {
-	Name     string
-	Spec     string
-	File     string
-	State    State
-	Version  string // of its package or its own answer; may be ""
-	Hooks    []string
-	Tools    []string
-	Init     time.Duration // how long it took to begin
-	Hooked   int           // calls of its hooks
-	P50, P99 time.Duration // of the last of them
-	Failures int           // of hooks and tools, of handlers of events, and ends of its process
+	Name    string
+	Spec    string
+	File    string
+	State   State
+	Version string // of its package or its own answer; may be ""
+	Hooks   []string
+	Tools   []string
+	Init    time.Duration // how long it took to begin
+	Figures
 	Restarts int
 	Dropped  int // events that it was too slow for
 	Notes    []string
@@ -157,6 +158,7 @@ func (h *Host) add(s Source) *plug {
 	for n, base := 2, p.name; slices.ContainsFunc(h.plugs, func(o *plug) bool { return o.name == p.name }); n++ {
 		p.name = fmt.Sprintf("%s#%d", base, n)
 	}
+	p.hooks, p.f = h.o.Known[p.name], h.o.Figures[p.name]
 	if s.Err != nil {
 		p.state, p.err = Failed, s.Err
 	}
@@ -268,7 +270,7 @@ func (h *Host) Tools() ([]centurion.ExternalTool, error) {
 	return all, clashes
 }
 
-// Has reports whether a plugin has a hook; that of a plugin which has failed does not count.
+// Has reports whether a plugin has a hook; that of a plugin which has failed counts only where it could refuse something.
 func (h *Host) Has(hook string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -294,12 +296,10 @@ func (h *Host) Status() []Status {
 	out := make([]Status, 0, len(h.plugs))
 	for _, p := range h.plugs {
 		s := Status{Name: p.name, Spec: p.source.Spec, File: p.source.File, State: p.state, Version: p.version, Hooks: slices.Clone(p.hooks),
-			Init: p.init, Hooked: p.hooked, Failures: p.failures, Restarts: p.restarts, Dropped: p.dropped, Notes: slices.Clone(p.notes), Err: p.err}
+			Init: p.init, Figures: p.f, Restarts: p.restarts, Dropped: p.dropped, Notes: slices.Clone(p.notes), Err: p.err}
+		s.Took = slices.Clone(s.Took)
 		for _, t := range p.tools {
 			s.Tools = append(s.Tools, t.Name)
-		}
-		if took := slices.Sorted(slices.Values(p.took)); len(took) > 0 {
-			s.P50, s.P99 = took[len(took)/2], took[len(took)*99/100]
 		}
 		out = append(out, s)
 	}
@@ -316,10 +316,9 @@ type plug struct {
 	hooks    []string
 	tools    []centurion.ExternalTool
 	init     time.Duration
-	took     []time.Duration // of the last hooks
-	hooked   int
-	timeouts int // hooks without an answer, one after the other
-	failures int
+	f        Figures
+	sent     map[string]history // by conversation: see measure
+	timeouts int                // hooks without an answer, one after the other
 	restarts int
 	recent   int // restarts since it last lived long
 	dropped  int
@@ -329,11 +328,22 @@ type plug struct {
 	sending  bool // events
 }
 
-func (p *plug) has(hook string) bool { return p.state != Failed && slices.Contains(p.hooks, hook) }
+// has reports whether it takes part in a hook. The lock is held.
+func (p *plug) has(hook string) bool {
+	return slices.Contains(p.hooks, hook) && (p.state != Failed || slices.Contains(guards, hook))
+}
+
+// down is why it does not run, or nil. The lock is held.
+func (p *plug) down() error {
+	if p.err == nil || p.state == Ready || p.state == Starting {
+		return nil
+	}
+	return p.wrong(centurion.KindNotFound, "is %s: %v", p.state, p.err)
+}
 
 // fail notes a failure. The lock is held.
 func (p *plug) fail(err error) {
-	p.failures++
+	p.f.Failures++
 	p.err = err
 }
 

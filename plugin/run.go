@@ -34,21 +34,16 @@ type Ran struct {
 	Err     error    // why it did nothing: it threw, did not answer in time, is not running, or left an output of another shape
 }
 
+// guards are the hooks by which a plugin refuses something: without its answer nothing goes on.
+var guards = []string{"tool.execute.before", "permission.ask"}
+
 // Run lets all plugins that have a hook change output in turn, a pointer to what becomes a JSON object; what JSON does not have is lost
-// when one changes it. An error in tool.execute.before refuses the call and ends the round; one anywhere else costs that plugin this
-// call. Run's own error is that refusal, which names the plugin, or the end of ctx; output is not changed then.
+// when one changes it. It waits for one that is starting. An error in tool.execute.before or permission.ask refuses what is asked about and
+// ends the round, also that of a plugin which cannot be asked; one anywhere else costs that plugin this call. Run's own error is that
+// refusal, which names the plugin, or the end of ctx; output is not changed then.
 func (h *Host) Run(ctx context.Context, hook string, input, output any) ([]Ran, error) {
 	h.mu.Lock()
-	type holder struct {
-		*plug
-		car *car
-	}
-	var all []holder
-	for _, p := range h.plugs {
-		if p.has(hook) {
-			all = append(all, holder{p, p.car})
-		}
-	}
+	all := slices.DeleteFunc(slices.Clone(h.plugs), func(p *plug) bool { return !p.has(hook) })
 	h.mu.Unlock()
 	if len(all) == 0 {
 		return nil, nil
@@ -65,23 +60,37 @@ func (h *Host) Run(ctx context.Context, hook string, input, output any) ([]Ran, 
 	ran := make([]Ran, 0, len(all))
 	for _, p := range all {
 		began := time.Now()
-		changed, refusal, err := h.hook(ctx, p.plug, p.car, hook, in, out)
+		c, changed, refusal, err := h.ask(ctx, p, hook, in, out)
 		r := Ran{Plugin: p.name, Took: time.Since(began), Err: err}
 		if err == nil && changed != nil && output != nil {
 			fresh := reflect.New(reflect.TypeOf(output).Elem())
 			if err := json.Unmarshal(changed, fresh.Interface()); err != nil {
 				r.Err = p.wrong(centurion.KindInvalidRequest, "left an output of %s that has another shape: %v", hook, err)
 			} else {
-				r.Changed, out, result = differences(out, changed), changed, fresh
+				r.Changed, result = differences(out, changed), fresh
 			}
 		}
-		h.account(p.plug, p.car, &r)
+		had := out
+		if r.Changed != nil {
+			out = changed
+		}
+		if hook == transform {
+			h.measure(p, in, had, out)
+		}
+		h.account(p, c, &r)
 		ran = append(ran, r)
 		if ctx.Err() != nil {
 			return ran, context.Cause(ctx)
 		}
-		if refusal && hook == "tool.execute.before" {
+		if r.Err != nil && slices.Contains(guards, hook) {
+			if !refusal {
+				r.Err = &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("the plugin %s has a say in this, and cannot be asked", p.name), Err: r.Err,
+					Hint: "go on without it, and say so; a person sees the plugin with `centurion plugin list`, and repairs it or removes it from the configuration"}
+			}
 			return ran, r.Err
+		}
+		if hook == "permission.ask" && denied(out) { // no other lifts it
+			break
 		}
 	}
 	if result.IsValid() {
@@ -90,10 +99,39 @@ func (h *Host) Run(ctx context.Context, hook string, input, output any) ([]Ran, 
 	return ran, nil
 }
 
+func denied(output json.RawMessage) bool {
+	var a struct {
+		Status string `json:"status"`
+	}
+	return json.Unmarshal(output, &a) == nil && a.Status == "deny"
+}
+
+// ask calls one plugin. It waits for one that is starting and, where that may refuse something, also while it is started again; then it
+// is called once more if its process has ended.
+func (h *Host) ask(ctx context.Context, p *plug, hook string, in, out json.RawMessage) (c *car, changed json.RawMessage, refusal bool, err error) {
+	refuses := slices.Contains(guards, hook)
+	for again := refuses; ; again = false {
+		limited, cancel := context.WithTimeout(ctx, h.o.InitLimit)
+		_ = h.wait(limited, func() bool {
+			if c = p.car; c != nil && guard.Closed(c.Done) {
+				c = nil
+			}
+			return c != nil || p.state == Failed || p.state == Restarting && !refuses
+		})
+		cancel()
+		changed, refusal, err = h.hook(ctx, p, c, hook, in, out)
+		if kind := centurion.KindOf(err); !again || ctx.Err() != nil || kind != centurion.KindNotFound && kind != centurion.KindInterrupted {
+			return c, changed, refusal, err
+		}
+	}
+}
+
 // hook calls one plugin and returns the output if it was changed. refusal means that the plugin itself threw the error.
 func (h *Host) hook(ctx context.Context, p *plug, c *car, hook string, in, out json.RawMessage) (changed json.RawMessage, refusal bool, err error) {
 	if c == nil {
-		return nil, false, p.wrong(centurion.KindNotFound, "is not running, so that its hook %s was left out", hook)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return nil, false, cmp.Or(p.down(), error(p.wrong(centurion.KindNotFound, "is not running")))
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.o.HookLimit)
 	defer cancel()
@@ -133,15 +171,15 @@ type hookParams struct {
 func (h *Host) account(p *plug, c *car, r *Ran) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if p.hooked++; r.Err != nil && centurion.KindOf(r.Err) != centurion.KindNotFound {
+	if c == nil {
+		return
+	}
+	if p.f.Hooked++; r.Err != nil && centurion.KindOf(r.Err) != centurion.KindNotFound {
 		p.fail(r.Err)
 	}
 	if centurion.KindOf(r.Err) != centurion.KindTimeout {
-		if p.timeouts = 0; len(p.took) < samples {
-			p.took = append(p.took, r.Took)
-		} else {
-			p.took[p.hooked%samples] = r.Took
-		}
+		p.timeouts = 0
+		p.f.took(r.Took)
 		return
 	}
 	if p.timeouts++; p.timeouts >= impatient {
@@ -268,6 +306,9 @@ func (h *Host) Call(ctx context.Context, call Call, args json.RawMessage, progre
 	if err != nil {
 		return fail(centurion.KindInterrupted, ErrNotBegun, "the plugin %s was not called: %v", p.name, err)
 	}
+	h.mu.Lock()
+	p.f.Called++
+	h.mu.Unlock()
 	a, err := c.wait(ctx, r)
 	if err != nil && ctx.Err() != nil {
 		cause, outcome := context.Cause(ctx), ErrMayHaveRun
