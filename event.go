@@ -68,8 +68,10 @@ const (
 	EventPermissionReplied EventType = "permission.replied"
 	EventQuestionAsked     EventType = "question.asked"
 	EventQuestionAnswered  EventType = "question.answered"
-	EventBudgetExceeded    EventType = "budget.exceeded"
-	EventToast             EventType = "tui.toast.show" // not stored: derived from other events on request; has After instead of Seq
+	// EventPluginActed: plugins have changed something of a session, or answered for a person. What concerns one call stands in its record.
+	EventPluginActed    EventType = "plugin.acted"
+	EventBudgetExceeded EventType = "budget.exceeded"
+	EventToast          EventType = "tui.toast.show" // not stored: derived from other events on request; has After instead of Seq
 )
 
 // EndsMission reports whether the type is the last event of one run of a mission.

@@ -11,33 +11,33 @@ type Hooks interface {
 	// Has reports whether a plugin has a hook.
 	Has(hook string) bool
 	// Hook passes input, which becomes a JSON object, and output, which is one, to the hook of each plugin in turn, and returns what they made
-	// of output. An error is the refusal of a plugin, which it names; only [HookToolBefore] has any.
-	Hook(ctx context.Context, hook string, input any, output json.RawMessage) (json.RawMessage, error)
+	// of output, and the names of those that changed it. An error is the refusal of a plugin, which it names as by does, or says that one
+	// which may refuse cannot be asked; only [HookToolBefore] and [HookAsk] have any.
+	Hook(ctx context.Context, hook string, input any, output json.RawMessage) (changed json.RawMessage, by []string, err error)
 }
 
-// RunHook passes input and output to a hook and returns what plugins made of output: output itself without such a hook, after an error, and
-// where they left something that is not of its type. Hooks may be nil.
-func RunHook[T any](ctx context.Context, hooks Hooks, hook string, input any, output T) (T, error) {
+// RunHook passes input and output to a hook and returns what plugins made of output, and which did: output itself without such a hook, after
+// an error, and where they left something that is not of its type. Hooks may be nil.
+func RunHook[T any](ctx context.Context, hooks Hooks, hook string, input any, output T) (changed T, by []string, err error) {
 	if hooks == nil || !hooks.Has(hook) {
-		return output, nil
+		return output, nil, nil
 	}
 	b, err := json.Marshal(output)
-	if err != nil {
-		return output, err
+	if err == nil {
+		b, by, err = hooks.Hook(ctx, hook, input, b)
 	}
-	if b, err = hooks.Hook(ctx, hook, input, b); err != nil {
-		return output, err
+	if err != nil { // by has refused it
+		return output, by, err
 	}
-	var changed T
 	if json.Unmarshal(b, &changed) != nil {
-		return output, nil
+		return output, nil, nil
 	}
-	return changed, nil
+	return changed, by, nil
 }
 
 // The hooks that are called. The types of their inputs and outputs stand where they are.
 const (
-	HookToolBefore = "tool.execute.before" // its error refuses the call
+	HookToolBefore = "tool.execute.before" // its error refuses the call, and so does that of HookAsk
 	HookToolAfter  = "tool.execute.after"
 	HookShellEnv   = "shell.env"
 	HookAsk        = "permission.ask"
@@ -47,6 +47,10 @@ const (
 	HookText       = "experimental.text.complete"
 	HookParams     = "chat.params"
 	HookHeaders    = "chat.headers"
+	HookMessage    = "chat.message"
+	HookCommand    = "command.execute.before"
+	HookDefinition = "tool.definition"
+	HookConfig     = "config"
 )
 
 // Hooked says for whom a hook is called.

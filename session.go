@@ -66,6 +66,8 @@ type SessionMeta struct {
 	Skills string `json:"skills,omitempty"`
 	// External are the tools of MCP servers and plugins that it has. They too change only with a compaction.
 	External []ExternalTool `json:"external,omitempty"`
+	// Plugged is what plugins made of System and of the tools: when it began, or got another agent, and after each compaction. Nil until then.
+	Plugged *Plugged `json:"plugged,omitempty"`
 	// Given are the texts of the project and the person in its system prompt or its first message.
 	Given []Given `json:"given,omitempty"`
 	// Compact means that a compaction was requested before the next request.
@@ -106,6 +108,27 @@ type ExternalTool struct {
 	Description string          `json:"description,omitempty"`
 	Schema      json.RawMessage `json:"schema"`              // of its input, an object
 	ReadOnly    bool            `json:"read_only,omitempty"` // its source says so and is trusted
+}
+
+// Plugged is what plugins made of what every request of a session begins with.
+type Plugged struct {
+	System string              `json:"system,omitempty"` // the system prompt; "" is the session's own
+	Tools  map[string]Defined  `json:"tools,omitempty"`  // those that are described differently, by name
+	By     map[string][]string `json:"by,omitempty"`     // the plugins that did it, by hook
+}
+
+// Defined is how a model is told of a tool. Parameters are a JSON schema; nil is the tool's own. Calls are checked against that either way.
+type Defined struct {
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+}
+
+// Prompt is the system prompt of its requests.
+func (m SessionMeta) Prompt() string {
+	if m.Plugged == nil {
+		return m.System
+	}
+	return cmp.Or(m.Plugged.System, m.System)
 }
 
 // Given is the text of a file that a session got at its start.

@@ -301,3 +301,13 @@ func (d MergeData) WithFiles(files []centurion.FileChange) MergeData {
 	}
 	return d
 }
+
+// PluginData is the data of plugin.acted.
+type PluginData struct {
+	Hook string `json:"hook"`
+	By   string `json:"by"` // plugin NAME, or several names
+	// Answer is allow or deny, and About the command that it is about; else Message may be the message that was changed.
+	Answer  string `json:"answer,omitempty"`
+	About   string `json:"about,omitempty"`
+	Message string `json:"message,omitempty"`
+}

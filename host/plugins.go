@@ -29,7 +29,7 @@ type Plugins struct {
 	root    string // the project's directory
 	version string
 	runner  *sandbox.Runner
-	// events tells what happens until its context ends; nil outside of a host.
+	// events tells what happens until its context ends; nil outside of a host, where nothing is counted either.
 	events func(ctx context.Context, tell func(event json.RawMessage)) error
 
 	group guard.Group
@@ -39,6 +39,13 @@ type Plugins struct {
 	mu   sync.Mutex // protects what follows
 	host *plugin.Host
 	kept []centurion.ExternalTool
+	had  []had
+}
+
+// had are the hooks that a plugin had when it ran last.
+type had struct {
+	Plugin string   `json:"plugin"`
+	Hooks  []string `json:"hooks"`
 }
 
 var (
@@ -68,12 +75,17 @@ func (p *Plugins) start() *plugin.Host {
 			sources[i].Err = err
 		}
 	}
-	p.kept = recall[centurion.ExternalTool](p.memory())
-	p.host = plugin.Open(sources, plugin.Options{Bun: bun.Path, State: filepath.Join(p.modules, "sidecar"), Modules: p.modules, Directory: p.root, Version: p.version,
+	p.kept, p.had = recall[centurion.ExternalTool](p.memory("tools")), recall[had](p.memory("hooks"))
+	known := map[string][]string{}
+	for _, h := range p.had {
+		known[h.Plugin] = h.Hooks
+	}
+	p.host = plugin.Open(sources, plugin.Options{Known: known, Figures: p.counted().Plugins, Bun: bun.Path, State: filepath.Join(p.modules, "sidecar"), Modules: p.modules, Directory: p.root, Version: p.version,
 		Reserved: text.Each(tools.All(), tools.Tool.Name), Start: p.launch})
 	if host := p.host; p.events != nil {
+		p.group.Go("count what plugins do", func() error { return p.count(host) })
 		p.group.Go("events of plugins", func() error {
-			if host.Settled(p.life) != nil || !host.Has("event") {
+			if p.settle(p.life, host) != nil || !host.Has("event") {
 				return nil
 			}
 			return p.events(p.life, func(event json.RawMessage) { host.Event(event) })
@@ -89,6 +101,15 @@ func (p *Plugins) launch(ctx context.Context, s plugin.Start) (plugin.Process, e
 		return nil, err // a nil program in the interface would not be none
 	}
 	return started, nil
+}
+
+// settle waits until no plugin is starting for the first time, and keeps what they have.
+func (p *Plugins) settle(ctx context.Context, host *plugin.Host) error {
+	if err := host.Settled(ctx); err != nil {
+		return err
+	}
+	p.Tools()
+	return nil
 }
 
 // Close ends the plugins.
@@ -113,7 +134,12 @@ func (p *Plugins) Tools() []centurion.ExternalTool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !host.Starting() {
-		p.kept = remember(p.memory(), p.kept, now)
+		p.kept = remember(p.memory("tools"), p.kept, now)
+		var hooks []had
+		for _, s := range host.Status() {
+			hooks = append(hooks, had{s.Name, s.Hooks})
+		}
+		p.had = remember(p.memory("hooks"), p.had, hooks)
 		return now
 	}
 	for _, t := range p.kept {
@@ -149,35 +175,42 @@ func (p *Plugins) Run(ctx context.Context, c *tools.Call, name string, input jso
 	return out, nil
 }
 
-// guards are the hooks by which a plugin forbids something: they wait for one that is starting.
-var guards = []string{centurion.HookToolBefore, centurion.HookAsk}
+// Has implements [centurion.Hooks]. One that is starting for the first time ever may have a hook that refuses.
+func (p *Plugins) Has(hook string) bool {
+	host := p.start()
+	return host.Has(hook) || refuses(hook) && host.Starting()
+}
+
+func refuses(hook string) bool { return hook == centurion.HookToolBefore || hook == centurion.HookAsk }
 
 // startLimit is how long such a hook waits for it.
 const startLimit = 10 * time.Second
 
-// Has implements [centurion.Hooks].
-func (p *Plugins) Has(hook string) bool {
-	host := p.start()
-	return host.Has(hook) || slices.Contains(guards, hook) && host.Starting()
-}
-
 // Hook implements [centurion.Hooks].
-func (p *Plugins) Hook(ctx context.Context, hook string, input any, output json.RawMessage) (json.RawMessage, error) {
+func (p *Plugins) Hook(ctx context.Context, hook string, input any, output json.RawMessage) (changed json.RawMessage, by []string, err error) {
 	host := p.start()
-	if slices.Contains(guards, hook) {
+	if refuses(hook) {
 		limited, cancel := context.WithTimeout(ctx, startLimit)
 		_ = host.Settled(limited) // one that takes longer forbids nothing yet
 		cancel()
 	}
-	_, err := host.Run(ctx, hook, input, &output)
-	return output, err
+	ran, err := host.Run(ctx, hook, input, &output)
+	if err != nil {
+		by = text.Each(ran[max(0, len(ran)-1):], func(r plugin.Ran) string { return r.Plugin })
+	}
+	for _, r := range ran {
+		if err == nil && len(r.Changed) > 0 {
+			by = append(by, r.Plugin)
+		}
+	}
+	return output, by, err
 }
 
 // memory is where it is kept what the plugins have, as long as they are these.
-func (p *Plugins) memory() memory {
+func (p *Plugins) memory(what string) memory {
 	var all []string
 	for _, s := range p.all {
 		all = append(all, s.Name, s.Version, s.File, string(s.Options))
 	}
-	return memory{filepath.Join(p.state, "tools.json"), trust.Sum(strings.Join(all, "\x00"))}
+	return memory{filepath.Join(p.state, what+".json"), trust.Sum(strings.Join(all, "\x00"))}
 }

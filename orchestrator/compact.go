@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"centurion"
 	"centurion/session"
 )
 
@@ -32,4 +33,15 @@ func (h *Host) Shorten(ctx context.Context, id, model string) (done bool, err er
 		return false, h.Mail.Compact(ctx, id)
 	}
 	return err == nil, err
+}
+
+// renew gives the session of a mission's own agent what it is given after a compaction; nothing if that agent is gone.
+func (h *Host) renew(ctx context.Context, rec *centurion.Session) {
+	m, err := h.cfg().Store.Mission(ctx, rec.Metadata.Mission)
+	if err != nil {
+		return
+	}
+	if a, err := h.cfg().cast(m.Options.Profile).Get(rec.Agent); err == nil {
+		h.cfg().briefs.Renew(ctx, a, rec)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -29,7 +30,7 @@ type plugin struct {
 
 func (p *plugin) Has(hook string) bool { return p.hooks[hook] != nil }
 
-func (p *plugin) Hook(_ context.Context, hook string, input any, output json.RawMessage) (json.RawMessage, error) {
+func (p *plugin) Hook(_ context.Context, hook string, input any, output json.RawMessage) (json.RawMessage, []string, error) {
 	in, out := object{}, object{}
 	given, err := json.Marshal(input)
 	if err != nil || json.Unmarshal(given, &in) != nil || json.Unmarshal(output, &out) != nil {
@@ -45,9 +46,15 @@ func (p *plugin) Hook(_ context.Context, hook string, input any, output json.Raw
 	}
 	p.calls = append(p.calls, strings.Join(call, " "))
 	if err := p.hooks[hook](in, out); err != nil {
-		return nil, err
+		return nil, []string{"guard"}, err
 	}
-	return json.Marshal(out)
+	was := object{}
+	_ = json.Unmarshal(output, &was)
+	changed, err := json.Marshal(out)
+	if again := (object{}); json.Unmarshal(changed, &again) == nil && reflect.DeepEqual(was, again) {
+		return output, nil, err
+	}
+	return changed, []string{"guard"}, err
 }
 
 // called lists the different calls of a hook, in order of their text.
@@ -131,7 +138,7 @@ func TestToolHooks(t *testing.T) {
 				}
 			}
 		}
-		has(t, string(refused), `"action":"deny"`, `guard: not that file`, `"by":"plugin"`)
+		has(t, string(refused), `"action":"deny"`, `guard: not that file`, `"by":"plugin guard"`)
 	})
 }
 
@@ -195,7 +202,7 @@ func TestAskHook(t *testing.T) {
 		result string
 	}{
 		"it allows":                {"allow", permission.Ask, "(no output)"},
-		"it refuses":               {"deny", permission.Ask, "a plugin refused it"},
+		"it refuses":               {"deny", permission.Ask, "the plugin guard refused it"},
 		"it says nothing":          {"ask", permission.Ask, "there is no one to ask"},
 		"it says something else":   {"perhaps", permission.Ask, "there is no one to ask"},
 		"a denial is not lifted":   {"allow", permission.Deny, "is denied by the rule"},

@@ -105,6 +105,7 @@ func New(cfg Config) *Host {
 		defer h.starting.Unlock()
 		h.release()
 	}}
+	h.Shell.Renew = h.renew
 	h.Roots.Abort = func(ctx context.Context, session string) error {
 		_, err := h.Shell.Abort(ctx, session)
 		return err

@@ -93,7 +93,9 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 		Begins: func(ctx context.Context, name string) (func(*centurion.Session), error) {
 			return m.opener.Begins(ctx, name)
 		},
-		Recast:    func(of *agent.Conversation, rec centurion.Session) error { return m.opener.Recast(of, rec) },
+		Recast: func(ctx context.Context, of *agent.Conversation, rec centurion.Session) error {
+			return m.opener.Recast(ctx, of, rec)
+		},
 		Startable: func(ctx context.Context) (string, error) { return writer.Startable(ctx, &m.claims.Registry) }, Answered: h.Mail.Answered})
 	checker := &verify.Checker{Runner: c.Runner, Network: m.approvals.Online, Connect: m.approvals.CheckConnections}
 	prover := merge.NewProver(m.st, m.iso, m.plan, m.approvals, checker, c.Workspace.Dir(), m.sessions.Alone, c.Checks)

@@ -142,6 +142,8 @@ func (s *Session) runCall(ctx context.Context, p *centurion.Part, in json.RawMes
 			decided = append(decided, d)
 		}
 	}
+	touched := map[string][]string{}
+	call.Changed = func(what string, by []string) { touched[what] = by }
 	var r tools.Result
 	err := guard.Call("tool "+p.Tool, func() (err error) {
 		r, err = t.Run(ctx, &call, in)
@@ -156,25 +158,30 @@ func (s *Session) runCall(ctx context.Context, p *centurion.Part, in json.RawMes
 			text = stopped
 		}
 		fail(p, text)
-		p.State.Metadata = withDecisions(r.Metadata, decided) // also of a failed call
+		p.State.Metadata = withDecisions(r.Metadata, decided, touched) // also of a failed call
 		return r
 	}
-	p.State.Status, p.State.Output, p.State.Title, p.State.Metadata = centurion.ToolCompleted, centurion.Clip(s.cfg.Call.Keys.Text(r.Output), maxResult), r.Title, withDecisions(r.Metadata, decided)
+	p.State.Status, p.State.Output, p.State.Title, p.State.Metadata = centurion.ToolCompleted, centurion.Clip(s.cfg.Call.Keys.Text(r.Output), maxResult), r.Title, withDecisions(r.Metadata, decided, touched)
 	attach(p, r.Attachments)
 	p.State.Time.End = time.Now().UnixMilli()
 	return r
 }
 
-// withDecisions returns a tool's data for clients, with the decisions of the gate.
-func withDecisions(data map[string]any, decided []tools.Decision) map[string]any {
-	if len(decided) == 0 {
+// withDecisions returns a tool's data for clients, with the decisions of the gate, and the names of plugins by what of the call they changed.
+func withDecisions(data map[string]any, decided []tools.Decision, touched map[string][]string) map[string]any {
+	if len(decided)+len(touched) == 0 {
 		return data
 	}
 	out := maps.Clone(data)
 	if out == nil {
 		out = map[string]any{}
 	}
-	out["permission"] = decided
+	if len(decided) > 0 {
+		out["permission"] = decided
+	}
+	if len(touched) > 0 {
+		out["plugins"] = touched
+	}
 	return out
 }
 

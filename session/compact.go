@@ -56,7 +56,7 @@ func (s *Session) size() int {
 
 // fixed estimates the tokens of a request without its history.
 func (s *Session) fixed() int {
-	return size(provider.Request{System: s.rec.Metadata.System, Tools: s.specs}) + s.status/perToken
+	return size(provider.Request{System: s.rec.Metadata.Prompt(), Tools: s.specs}) + s.status/perToken
 }
 
 func size(req provider.Request) int { return int(estimate(req, 0).Input) * 4 / perToken }
@@ -247,10 +247,11 @@ func (s *Session) storeCompaction(ctx context.Context, p *plan) error {
 	rec := s.spend(p.usage, time.Now().UnixMilli())
 	held := s.cfg.Tools
 	if s.cfg.Renewed != nil { // the cached prefix is paid anew anyway
-		if now, external := s.cfg.Renewed(); now != nil {
-			held, rec.Metadata.External = now, external
+		if now := s.cfg.Renewed(ctx, &rec); now != nil {
+			held = now
 			v.hold(held)
 		}
+		v.rec = rec
 	}
 	replaced := 0
 	for i := range p.gone {
@@ -277,6 +278,9 @@ func (s *Session) storeCompaction(ctx context.Context, p *plan) error {
 			if err := s.cfg.Host.Spent(tx, p.usage); err != nil {
 				return err
 			}
+		}
+		if err := Plugged(tx, &rec, s.rec.Metadata.Plugged); err != nil {
+			return err
 		}
 		_, err := tx.Append(fact(&rec, centurion.EventCompacted, event.CompactedData{Message: a.ID, Reason: p.why,
 			Before: int64(p.before), After: int64(after), Messages: replaced, Kept: len(p.kept), ByHost: p.byHost}))

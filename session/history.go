@@ -114,7 +114,7 @@ func (s *Session) request(ctx context.Context) provider.Request {
 		// A separate message: joined to the newest one it would change the text that the next request repeats.
 		msgs = append(msgs, provider.Message{Role: provider.User, Text: "<status>\n" + status + "\n</status>", Fleeting: true})
 	}
-	return provider.Request{Session: s.rec.ID, Parent: s.rec.ParentID, System: s.rec.Metadata.System, Messages: msgs,
+	return provider.Request{Session: s.rec.ID, Parent: s.rec.ParentID, System: s.rec.Metadata.Prompt(), Messages: msgs,
 		Tools: s.specs, MaxOutput: s.cfg.MaxOut, Temperature: s.cfg.Temperature}
 }
 

@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -29,10 +31,38 @@ func (s *Session) hookInput() hookInput {
 	return hookInput{Hooked: s.rec.HookedBy(), Model: &hookModel{s.cfg.Ref.Provider, s.cfg.Ref.ID}}
 }
 
-// hook runs a hook of plugins. What fails there changes nothing.
+// hook runs a hook of plugins. What fails there changes nothing. Who changed something is noted in the journal, once for each hook.
 func hook[T any](ctx context.Context, s *Session, name string, in hookInput, out T) T {
-	out, _ = centurion.RunHook(ctx, s.cfg.Hooks, name, in, out) // told where it is run
+	out, by, err := centurion.RunHook(ctx, s.cfg.Hooks, name, in, out)
+	if who := strings.Join(by, ", "); err == nil && who != "" && s.acted[name] != who {
+		if s.update(ctx, func(tx *store.Tx) error { return Acted(tx, &s.rec, name, by, "") }) == nil {
+			s.acted[name] = who
+		}
+	}
 	return out
+}
+
+// Acted notes in the journal, in tx, that plugins have changed something of a session, or of one of its messages.
+func Acted(tx *store.Tx, rec *centurion.Session, hook string, by []string, message string) error {
+	if len(by) == 0 {
+		return nil
+	}
+	_, err := tx.Append(fact(rec, centurion.EventPluginActed, event.PluginData{Hook: hook, By: "plugin " + strings.Join(by, ", "), Message: message}))
+	return err
+}
+
+// Plugged notes in the journal, in tx, who has changed what the requests of a session begin with, unless it was so before.
+func Plugged(tx *store.Tx, rec *centurion.Session, was *centurion.Plugged) error {
+	now := rec.Metadata.Plugged
+	if now == nil || was != nil && reflect.DeepEqual(now.By, was.By) {
+		return nil
+	}
+	for _, hook := range slices.Sorted(maps.Keys(now.By)) {
+		if err := Acted(tx, rec, hook, now.By[hook], ""); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // requestParams and the types after it are the outputs of hooks.

@@ -48,8 +48,9 @@ type Config struct {
 	Price  *centurion.Price
 	MaxOut int // tokens of one answer; 0 means the model's own limit
 	Tools  []tools.Tool
-	// Renewed returns, at a compaction, the tools from then on, and those of them that are from outside; nil leaves the tools as they are.
-	Renewed  func() ([]tools.Tool, []centurion.ExternalTool)
+	// Renewed changes, at a compaction, what is fixed in the session's record until the next one, and returns the tools from then on; nil
+	// leaves them as they are.
+	Renewed  func(ctx context.Context, rec *centurion.Session) []tools.Tool
 	Call     tools.Call // the context of its tool calls; ID, Message and Progress are set for each
 	Host     Host
 	Hooks    centurion.Hooks          // of plugins; nil has none
@@ -98,13 +99,14 @@ type Session struct {
 	byName  map[string]tools.Tool
 	specs   []provider.ToolSpec
 
-	fresh      int    // index in history of the first message after the last compaction
-	row        int    // compactions since the last answer
-	compacting bool   // the current cost is for a summary
-	last       bool   // the current request is the last of its turn
-	status     int    // bytes of the newest request's status
-	leaf       string // the newest message of a session that nobody works on and that is being shortened
-	unusable   bool   // it was told that plugins have made a history of it that no provider takes
+	fresh      int               // index in history of the first message after the last compaction
+	row        int               // compactions since the last answer
+	compacting bool              // the current cost is for a summary
+	last       bool              // the current request is the last of its turn
+	status     int               // bytes of the newest request's status
+	leaf       string            // the newest message of a session that nobody works on and that is being shortened
+	unusable   bool              // it was told that plugins have made a history of it that no provider takes
+	acted      map[string]string // the plugins of which it was told, by hook
 }
 
 // Outcome is the result of a turn.
@@ -184,7 +186,7 @@ func SayParts(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, id 
 
 // Open loads a session and repairs state left unfinished by a restart, so that the next request is valid.
 func Open(ctx context.Context, cfg Config, id string) (*Session, error) {
-	s := &Session{cfg: cfg}
+	s := &Session{cfg: cfg, acted: map[string]string{}}
 	var err error
 	if s.rec, err = cfg.Store.Session(ctx, id); err != nil {
 		return nil, err

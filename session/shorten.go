@@ -32,7 +32,7 @@ func Shorten(ctx context.Context, cfg Config, id string) error {
 		return &centurion.Error{Op: "compact", Kind: centurion.KindConflict, Msg: "there is nothing to shorten in session " + id, Hint: "write to it first"}
 	}
 	v := viewOf(stored)
-	s := &Session{cfg: cfg, rec: rec, history: v.history, fresh: v.fresh, row: v.row, leaf: stored[len(stored)-1].ID}
+	s := &Session{cfg: cfg, acted: map[string]string{}, rec: rec, history: v.history, fresh: v.fresh, row: v.row, leaf: stored[len(stored)-1].ID}
 	// What the newest request had besides the history, such as the tools, goes on taking its place.
 	s.status = max(0, (s.size()-s.fixed())*perToken-weightOf(s.history))
 	_, err = s.compact(ctx, event.CompactedAsked)

@@ -98,10 +98,11 @@ func shellEnv(ctx context.Context, c *Call, dir string) (env []string) {
 	type vars struct {
 		Env map[string]string `json:"env"`
 	}
-	out, err := centurion.RunHook(ctx, c.Hooks, centurion.HookShellEnv, in, vars{map[string]string{}})
+	out, by, err := centurion.RunHook(ctx, c.Hooks, centurion.HookShellEnv, in, vars{map[string]string{}})
 	if err != nil {
 		return nil
 	}
+	c.Touched("environment", by)
 	for _, name := range slices.Sorted(maps.Keys(out.Env)) {
 		if value := out.Env[name]; name != "" && !strings.ContainsAny(name, "=\x00") && !strings.Contains(value, "\x00") {
 			env = append(env, name+"="+value)

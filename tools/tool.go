@@ -71,12 +71,14 @@ type Call struct {
 	Agent   string
 
 	Workspace *workspace.Workspace
-	Seen      *Seen             // the files this session has read, for version checks
-	Writers   *Writers          // one for the whole host: prevents two sessions from replacing a file at the same time
-	Runner    centurion.Runner  // nil for roles without shell
-	Keys      *redact.Keys      // that are shown as placeholders; nil shows all texts as they are
-	Gate      Gate              // asks for permission
-	Decided   func(Decision)    // records what the gate decided about this call; may be nil
+	Seen      *Seen            // the files this session has read, for version checks
+	Writers   *Writers         // one for the whole host: prevents two sessions from replacing a file at the same time
+	Runner    centurion.Runner // nil for roles without shell
+	Keys      *redact.Keys     // that are shown as placeholders; nil shows all texts as they are
+	Gate      Gate             // asks for permission
+	Decided   func(Decision)   // records what the gate decided about this call; may be nil
+	// Changed records that plugins have changed something of this call: its arguments, its result or its environment; may be nil.
+	Changed   func(what string, by []string)
 	Connect   centurion.Dial    // set by the gate: makes the connections of a script without network; nil makes none
 	Network   bool              // set by the gate: a person has allowed this very script, so that it may use the network
 	Web       *web.Client       // nil where there is no network
@@ -98,6 +100,13 @@ type Call struct {
 	Await time.Duration // how long the Delegator waits for a synchronous task; 0 means 5 minutes
 }
 
+// Touched calls Changed, if somebody has changed something.
+func (c *Call) Touched(what string, by []string) {
+	if len(by) > 0 && c.Changed != nil {
+		c.Changed(what, by)
+	}
+}
+
 // Decision is what a [Gate] decided about one access of a call, for the journal.
 type Decision struct {
 	Permission string `json:"permission"`
@@ -105,7 +114,7 @@ type Decision struct {
 	Rule       string `json:"rule,omitempty"`   // that decided; empty if none did
 	Level      string `json:"level,omitempty"`  // of the rule: a file, or the built-in defaults
 	Answer     string `json:"answer,omitempty"` // to an ask: once, always, reject, or a text
-	By         string `json:"by,omitempty"`     // who gave it: person, program, always, policy or timeout
+	By         string `json:"by,omitempty"`     // who gave it: person, program, always, policy, timeout or plugin NAME
 }
 
 // Gate decides about permissions. Ask returns nil if the call may proceed, otherwise an error of centurion.KindPermission with the rule

@@ -64,7 +64,7 @@ func (k *cast) over(ctx context.Context, arrived []centurion.Message, idle bool)
 	if k.now.Agent == was.Agent && *k.now.Model == *was.Model {
 		return arrived, nil
 	}
-	if err := k.c.m.above.Recast(k.c, k.now); err != nil {
+	if err := k.c.m.above.Recast(ctx, k.c, k.now); err != nil {
 		return nil, err
 	}
 	if idle {

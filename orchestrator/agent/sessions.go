@@ -44,7 +44,7 @@ type Above struct {
 	// Begins returns how a session changes that an agent of this name takes over.
 	Begins func(ctx context.Context, agent string) (func(*centurion.Session), error)
 	// Recast gives a conversation the agent, the tools and the model of its record as it is now.
-	Recast func(c *Conversation, rec centurion.Session) error
+	Recast func(ctx context.Context, c *Conversation, rec centurion.Session) error
 	// Answered is called at the end of a turn of a session, unless its mission stops, with its outcome and the error of a failed one.
 	Answered func(ctx context.Context, mission, session string, out session.Outcome, cause error)
 }
@@ -54,8 +54,8 @@ type Around interface {
 	Status() string                                        // current status, at the end of each request
 	Seen()                                                 // the model has answered a request with that status
 	News(ctx context.Context) ([]centurion.Message, error) // messages before a request, already in its history
-	// Renewed returns the tools after a compaction, and those of them that are from outside.
-	Renewed() ([]tools.Tool, []centurion.ExternalTool)
+	// Renewed changes what is fixed in the session's record until the next compaction, and returns the tools from then on.
+	Renewed(ctx context.Context, rec *centurion.Session) []tools.Tool
 }
 
 // manyWriters is the number of writing calls that may run at the same time: practically unlimited.

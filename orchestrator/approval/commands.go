@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/event"
 	"centurion/permission"
 	"centurion/store"
 	"centurion/text"
@@ -69,11 +70,17 @@ func (m *Approvals) MayRun(ctx context.Context, rec centurion.Mission, command, 
 	case d.Action == permission.Deny:
 		return mayNot(what, command, d.Reason, fix)
 	}
-	switch by := m.hooked(ctx, tools.Call{Session: rec.Session, Task: task, Agent: agent}, r.access); {
-	case by == permission.Deny:
-		return mayNot(what, command, "a plugin refused it", fix)
-	case by == permission.Allow && !shipped: // trust is a person's
-		return nil
+	s := m.hooked(ctx, tools.Call{Session: rec.Session, Task: task, Agent: agent}, r.access)
+	if s.Action == permission.Deny || s.Action == permission.Allow && !shipped { // trust is a person's
+		err := m.st.Store.Update(ctx, func(tx *store.Tx) error {
+			_, err := tx.Append(centurion.Event{Type: centurion.EventPluginActed, Mission: m.st.ID, Session: rec.Session, Task: task,
+				Data: event.Data(event.PluginData{Hook: centurion.HookAsk, By: s.by, Answer: string(s.Action), About: command})})
+			return err
+		})
+		if err == nil && s.Action == permission.Deny {
+			err = mayNot(what, command, s.why, fix)
+		}
+		return err
 	}
 	ask := store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: m.st.ID, Session: rec.Session, Task: task,
 		Permission: "bash", Patterns: r.access.Patterns, Always: r.access.Always, Title: command, Text: what + map[bool]string{true: " of the plan"}[what == acceptance] + ": " + d.Reason,

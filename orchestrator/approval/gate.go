@@ -63,13 +63,13 @@ func (d Desk) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 	case permission.Deny:
 		return refused(a, decided.Reason)
 	}
-	switch by := d.hooked(ctx, *call, a); by {
-	case permission.Allow, permission.Deny:
-		told.Answer, told.By = string(by), "plugin"
-		if by == permission.Deny {
-			return refused(a, "a plugin refused it")
-		}
+	switch s := d.hooked(ctx, *call, a); s.Action {
+	case permission.Allow:
+		told.Answer, told.By = string(s.Action), s.by
 		return nil
+	case permission.Deny:
+		told.Answer, told.By = string(s.Action), s.by
+		return refused(a, s.why)
 	}
 	rec, err := d.st.Store.Mission(ctx, d.st.ID)
 	if err != nil {

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"strings"
 
 	"centurion"
 	"centurion/permission"
@@ -19,15 +20,28 @@ type asked struct {
 	Metadata map[string]any `json:"metadata"`
 }
 
-// hooked returns what plugins say to something that the rules ask about: allow, deny or ask. What rules deny they are not asked.
-func (m *Approvals) hooked(ctx context.Context, call tools.Call, a tools.Access) permission.Action {
+// said is what plugins say to something that the rules ask about.
+type said struct {
+	permission.Action        // allow, deny or ask
+	by                string // who says it, as "plugin NAME"
+	why               string // it is denied
+}
+
+// hooked asks plugins about something that the rules ask about. What rules deny they are not asked. One that cannot be asked refuses.
+func (m *Approvals) hooked(ctx context.Context, call tools.Call, a tools.Access) said {
 	in := asked{centurion.Hooked{Session: call.Session, Agent: call.Agent, Mission: m.st.ID, Task: call.Task}, a.Permission, a.Patterns, call.Message, call.ID, subject(a), a.Metadata}
 	type answer struct {
 		Status permission.Action `json:"status"`
 	}
-	out, err := centurion.RunHook(ctx, m.cfg.Hooks, centurion.HookAsk, in, answer{permission.Ask})
-	if err != nil || out.Status != permission.Allow && out.Status != permission.Deny {
-		return permission.Ask
+	out, names, err := centurion.RunHook(ctx, m.cfg.Hooks, centurion.HookAsk, in, answer{permission.Ask})
+	by := "plugin " + strings.Join(names, ", ")
+	switch {
+	case err != nil:
+		return said{permission.Deny, by, err.Error()}
+	case out.Status == permission.Deny:
+		return said{permission.Deny, by, "the " + by + " refused it"}
+	case out.Status == permission.Allow:
+		return said{permission.Allow, by, ""}
 	}
-	return out.Status
+	return said{Action: permission.Ask}
 }

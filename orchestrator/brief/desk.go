@@ -50,22 +50,8 @@ type Opening struct {
 const instructionShare = 2
 
 // Open builds an agent's system prompt: its own prompt and surroundings, then the instructions of the project and the person that want
-// selects, as far as a window of that many tokens has room, and what plugins make of that. Unreadable files are left out; the error is ctx's.
+// selects, as far as a window of that many tokens has room. Unreadable files are left out; the error is ctx's.
 func (d *Desk) Open(ctx context.Context, a agents.Agent, window int, want instructions.Want, isolation string) (Opening, error) {
-	b, err := d.open(ctx, a, window, want, isolation)
-	if err != nil {
-		return b, err
-	}
-	type prompt struct {
-		System []string `json:"system"`
-	}
-	if out, err := centurion.RunHook(ctx, d.Hooks, centurion.HookSystem, centurion.Hooked{Agent: a.Name}, prompt{[]string{b.System}}); err == nil && len(out.System) > 0 {
-		b.System = strings.Join(out.System, "\n")
-	}
-	return b, nil
-}
-
-func (d *Desk) open(ctx context.Context, a agents.Agent, window int, want instructions.Want, isolation string) (Opening, error) {
 	if want.Max == 0 && window > 0 {
 		want.Max = max(window/instructionShare, 1)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strings"
 
 	"centurion"
 	"centurion/tools"
@@ -38,14 +39,15 @@ type toolOutput struct {
 // Run runs the tool with what plugins make of its arguments, unless one refuses, and returns what they make of its result.
 func (h hooked) Run(ctx context.Context, call *tools.Call, input json.RawMessage) (tools.Result, error) {
 	in := toolInput{Hooked: h.c.Sess.Record().HookedBy(), Tool: h.Name(), Call: call.ID}
-	args, err := centurion.RunHook(ctx, h.hooks, centurion.HookToolBefore, in, toolArgs{input})
+	args, by, err := centurion.RunHook(ctx, h.hooks, centurion.HookToolBefore, in, toolArgs{input})
 	if err != nil {
 		if call.Decided != nil {
-			call.Decided(tools.Decision{Permission: h.Name(), Action: "deny", By: "plugin", Answer: err.Error()})
+			call.Decided(tools.Decision{Permission: h.Name(), Action: "deny", By: "plugin " + strings.Join(by, ", "), Answer: err.Error()})
 		}
-		return tools.Result{}, &centurion.Error{Op: h.Name(), Kind: centurion.KindPermission, Msg: "refused by a plugin", Err: err}
+		return tools.Result{}, &centurion.Error{Op: h.Name(), Kind: centurion.KindPermission, Msg: "refused by a plugin", Err: err, Hint: centurion.HintOf(err)}
 	}
 	if !bytes.Equal(args.Args, input) {
+		call.Touched("arguments", by)
 		if input, err = tools.Normalize(h.Tool, args.Args); err != nil {
 			return tools.Result{}, &centurion.Error{Op: h.Name(), Kind: centurion.KindUsage, Msg: "a plugin changed the arguments", Err: err}
 		}
@@ -55,8 +57,9 @@ func (h hooked) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 		return r, err
 	}
 	in.Args = input
-	out, err := centurion.RunHook(context.WithoutCancel(ctx), h.hooks, centurion.HookToolAfter, in, toolOutput{r.Title, r.Output, r.Metadata})
+	out, by, err := centurion.RunHook(context.WithoutCancel(ctx), h.hooks, centurion.HookToolAfter, in, toolOutput{r.Title, r.Output, r.Metadata})
 	if err == nil {
+		call.Touched("result", by)
 		r.Title, r.Output, r.Metadata = out.Title, out.Output, out.Metadata
 	}
 	return r, nil

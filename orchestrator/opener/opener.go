@@ -3,7 +3,9 @@
 package opener
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +24,8 @@ import (
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/orchestrator/toolset"
+	"centurion/session"
+	"centurion/store"
 	"centurion/tools"
 )
 
@@ -55,6 +59,11 @@ func (o *Opener) Open(ctx context.Context, id string, t *state.Run) (*agent.Conv
 	if err != nil {
 		return nil, err
 	}
+	if rec.Metadata.Plugged == nil {
+		if err := o.plug(ctx, own, &rec); err != nil {
+			return nil, err
+		}
+	}
 	c, err := o.Sessions.New(ctx, rec, own, t)
 	if err == nil {
 		err = o.equip(c, rec)
@@ -66,6 +75,21 @@ func (o *Opener) Open(ctx context.Context, id string, t *state.Run) (*agent.Conv
 		return nil, err
 	}
 	return c, nil
+}
+
+// plug gives a session what plugins make of what its requests begin with, and stores that.
+func (o *Opener) plug(ctx context.Context, a agents.Agent, rec *centurion.Session) error {
+	if o.Briefs.Plug(ctx, a, rec); rec.Metadata.Plugged == nil {
+		return nil
+	}
+	return o.Mission.Store.Update(ctx, func(tx *store.Tx) error {
+		now, err := tx.Session(rec.ID)
+		if err != nil {
+			return err
+		}
+		now.Metadata.Plugged = rec.Metadata.Plugged
+		return cmp.Or(tx.PutSession(&now), session.Plugged(tx, &now, nil))
+	})
 }
 
 // held returns the tools of a conversation.
@@ -99,8 +123,11 @@ func (o *Opener) equip(c *agent.Conversation, rec centurion.Session) error {
 }
 
 // Recast gives a conversation the agent, the tools and the model of its record as it is now.
-func (o *Opener) Recast(c *agent.Conversation, rec centurion.Session) error {
+func (o *Opener) Recast(ctx context.Context, c *agent.Conversation, rec centurion.Session) error {
 	own, err := o.agentOf(rec)
+	if err == nil && rec.Metadata.Plugged == nil {
+		err = o.plug(ctx, own, &rec)
+	}
 	if err == nil {
 		err = o.Sessions.Play(c, own, rec)
 	}
@@ -130,7 +157,7 @@ func (o *Opener) Begins(ctx context.Context, name string) (func(*centurion.Sessi
 		rec.Agent = a.Name
 		d := &rec.Metadata
 		d.System, d.AgentFile, d.Roster, d.Offered = told.System, a.Source, o.Mission.Cast.Roster(a), o.Briefs.Callable(a)
-		d.Skills, d.External, d.Given = told.Skills, told.External, told.Given
+		d.Skills, d.External, d.Given, d.Plugged = told.Skills, told.External, told.Given, nil
 	}, err
 }
 
@@ -141,6 +168,13 @@ func rewrites(c *agent.Conversation) bool { return c.Task == nil || c.Agent.Name
 // WrapTools adds to a session's tools what they need besides their call.
 func (o *Opener) WrapTools(c *agent.Conversation, held []tools.Tool, rec centurion.Session) []tools.Tool {
 	for i, t := range held {
+		var told centurion.Defined
+		if p := rec.Metadata.Plugged; p != nil {
+			told = p.Tools[t.Name()]
+		}
+		if told.Description != "" {
+			t = redescribed{t, told.Description}
+		}
 		if rec.Metadata.Roster != "" && t.Name() == brief.DelegateTool {
 			t = longer{Tool: t, more: "Agents of this project that it takes as well:\n" + rec.Metadata.Roster}
 		}
@@ -157,6 +191,9 @@ func (o *Opener) WrapTools(c *agent.Conversation, held []tools.Tool, rec centuri
 		if n, ok := t.(tools.Narrower); ok {
 			f.narrowed = n.Narrowed()
 		}
+		if told.Parameters != nil {
+			f.narrowed = told.Parameters
+		}
 		if t.Name() == brief.DelegateTool && len(rec.Metadata.Offered) > 0 {
 			f.narrowed = tools.DelegationTo(rec.Metadata.Offered)
 		}
@@ -171,6 +208,22 @@ func (o *Opener) WrapTools(c *agent.Conversation, held []tools.Tool, rec centuri
 // ownsFiles reports whether the text of a tool explains what happens to files that several agents work on, which requires items.
 func (o *Opener) ownsFiles(tool string) bool {
 	return !state.Alone(o.Mission.Profile) && slices.Contains([]string{"update_todo", "edit", "bash"}, tool)
+}
+
+// redescribed is a tool that plugins describe.
+type redescribed struct {
+	tools.Tool
+	words string
+}
+
+func (r redescribed) Description() string { return r.words }
+
+// Narrowed implements [tools.Narrower], as the tool does.
+func (r redescribed) Narrowed() json.RawMessage {
+	if n, ok := r.Tool.(tools.Narrower); ok {
+		return n.Narrowed()
+	}
+	return nil
 }
 
 // longer is a tool with an extended description.
@@ -245,15 +298,16 @@ func (s *around) News(ctx context.Context) ([]centurion.Message, error) {
 	return s.Claims.News(ctx, s.c)
 }
 
-// Renewed gives the conversation the tools from outside that there are now.
-func (s *around) Renewed() ([]tools.Tool, []centurion.ExternalTool) {
-	rec := s.c.Sess.Record()
-	rec.Metadata.External = s.Briefs.Externals(s.c.Agent)
-	held, err := s.held(s.c, rec)
+// Renewed gives the conversation the tools from outside that there are now, and what plugins now make of its beginning.
+func (s *around) Renewed(ctx context.Context, rec *centurion.Session) []tools.Tool {
+	now := *rec
+	s.Briefs.Renew(ctx, s.c.Agent, &now)
+	held, err := s.held(s.c, now)
 	if err != nil { // they were usable a moment ago
-		return nil, nil
+		return nil
 	}
-	return held, rec.Metadata.External
+	*rec = now
+	return held
 }
 
 // Seen marks the one-time parts of Status as read.

@@ -13,6 +13,7 @@ import (
 	"centurion/provider"
 	"centurion/session"
 	"centurion/store"
+	"centurion/tools"
 )
 
 // Desk serves the conversations of a project. Its methods may be called from several goroutines.
@@ -23,6 +24,8 @@ type Desk struct {
 	// Hold keeps missions from beginning until release is called, and reports whether this one is running already.
 	Hold func(mission string) (working bool, release func())
 	Over func() // called when a command has ended
+	// Renew changes what is fixed in a session's record until its next compaction.
+	Renew func(ctx context.Context, rec *centurion.Session)
 	// Forget removes what is reverted of a mission's conversation, which continues with the command. The mission does not run.
 	Forget func(ctx context.Context, mission string) error
 
@@ -84,6 +87,10 @@ func (d *Desk) Shorten(ctx context.Context, id, model string) error {
 	b := bill{mission: mission.ID, reserves: budget.New(mission, state.New(ctx, cancel, cfg.Store, mission, nil).AtLimit), price: m.Price}
 	b.reserves.Open(b.mission)
 	cfg.Host, cfg.Reserve = b, b.reserve
+	cfg.Renewed = func(ctx context.Context, rec *centurion.Session) []tools.Tool {
+		d.Renew(ctx, rec)
+		return nil // no agent works
+	}
 	return session.Shorten(ctx, cfg, id)
 }
 

@@ -34,9 +34,14 @@ func check(r Request, rewinds, recasts bool) string {
 	if summary := summaryIn(in.msgs); s.known && summary != s.summary {
 		s.summary, s.tools = summary, append([]byte(nil), tools...)
 		s.names, s.fault = readTools(tools)
+		if summary != "" {
+			s.system = in.msgs[0].Text
+			s.prompted(in.msgs[0])
+		}
 	}
 	if recasts && s.known && agentIn(s.system) != r.Agent() {
-		s.recast(in.msgs[0])
+		s.known = false
+		s.prompted(in.msgs[0])
 	}
 	if !s.known {
 		s.known, s.system, s.tools, s.summary = true, in.msgs[0].Text, append([]byte(nil), tools...), summaryIn(in.msgs)
@@ -55,7 +60,8 @@ func check(r Request, rewinds, recasts bool) string {
 	return s.goOn(r, in.msgs, rewinds)
 }
 
-// summaryIn returns the first message of the user if it holds a summary: with a new one, a program may also offer other tools.
+// summaryIn returns the first message of the user if it holds a summary: with a new one, a program may also offer other tools, and begin with
+// another system prompt.
 func summaryIn(msgs []Message) string {
 	if len(msgs) > 1 && strings.Contains(msgs[1].Text, summaryOpen) {
 		return msgs[1].Text
@@ -63,9 +69,8 @@ func summaryIn(msgs []Message) string {
 	return ""
 }
 
-// recast lets another agent continue the session: its system prompt and tools hold from now on, and the history stays.
-func (s *session) recast(system Message) {
-	s.known = false
+// prompted lets the session continue with another system prompt, and with its history.
+func (s *session) prompted(system Message) {
 	for i, l := range s.lines {
 		s.lines[i].msgs = slices.Concat([]Message{system}, l.msgs[1:])
 	}

@@ -119,7 +119,9 @@ func TestSystemAndToolsStayTheSame(t *testing.T) {
 		{"a", shortened(tool("write"), "one"), ""},
 		{"a", shortened(tool("read"), "one"), "tools are not those"},
 		{"a", shortened(tool("read"), "two"), ""},
-		{"a", strings.Replace(shortened(tool("read"), "three"), "abc", "abd", 1), "system prompt is not that"},
+		{"a", strings.Replace(shortened(tool("read"), "two"), "abc", "abd", 1), "system prompt is not that"},
+		{"a", strings.Replace(shortened(tool("read"), "three"), "abc", "abd", 1), ""},
+		{"a", shortened(tool("read"), "three"), "system prompt is not that"},
 	} {
 		before := len(m.Violations())
 		_, _, got, _ := post(t, m, tt.session, tt.body)

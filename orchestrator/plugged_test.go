@@ -1,0 +1,171 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/event"
+	"centurion/permission"
+	"centurion/provider/scripted"
+)
+
+// Step 11, point 2: what plugins make of a prompt and of the tools is made when a conversation begins and after each compaction, and stays
+// in between. Each such change stands in the journal with its author.
+func TestPluggedAgain(t *testing.T) {
+	n := 0
+	p := &plugin{hooks: map[string]func(in, out object) error{
+		centurion.HookSystem: func(in, out object) error {
+			if in["agent"] == "worker" {
+				n++
+				out["system"] = append(out["system"].([]any), fmt.Sprintf("Round %d.", n))
+			}
+			return nil
+		},
+		centurion.HookDefinition: func(in, out object) error {
+			if in["toolID"] == "read" && in["agent"] == "worker" {
+				out["description"] = fmt.Sprintf("Reads, as of round %d.", n)
+				out["parameters"].(object)["properties"].(object)["filePath"].(object)["description"] = "a file of round " + fmt.Sprint(n)
+			}
+			return nil
+		},
+	}}
+	ask := reads(40)
+	var rounds []string
+	hooksOf(t, p, map[string]script{
+		"commander": steps(do(work("", "read the long file")), say("I wait")),
+		"worker": func(q scripted.Request) scripted.Answer {
+			tools := string(q.Field("tools"))
+			for i := range 9 {
+				if round := fmt.Sprint(i); strings.Contains(q.System(), "Round "+round+".") {
+					has(t, tools, "Reads, as of round "+round, "a file of round "+round)
+					if len(rounds) == 0 || rounds[len(rounds)-1] != round {
+						rounds = append(rounds, round)
+					}
+				}
+			}
+			return ask(q)
+		},
+		"": func(q scripted.Request) scripted.Answer { return say(fmt.Sprintf("All was read so far, up to %d.", n)) },
+	}, func(r *rig) {
+		r.window(16_000)
+		r.longFile()
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionCompleted, "")
+		equal(t, "systems", strings.Join(rounds, " ") == strings.Join(strings.Fields("1 2 3 4 5 6 7 8")[:len(rounds)], " "), true)
+		equal(t, "systems and compactions", len(rounds), len(r.compacted(m.ID, "worker"))+1)
+		if len(rounds) < 2 {
+			t.Fatal("there was no compaction")
+		}
+		var acted []string
+		for _, e := range r.events(m.ID, centurion.EventPluginActed) {
+			d, err := event.Decode[event.PluginData](e)
+			if err != nil || e.Session != r.tasks(m.ID)[0].Session {
+				t.Errorf("%+v %v", e, err)
+			}
+			acted = append(acted, d.Hook+" "+d.By)
+		}
+		equal(t, "acted", strings.Join(acted, ", "), centurion.HookSystem+" plugin guard, "+centurion.HookDefinition+" plugin guard")
+		rec, err := r.store.Session(r.ctx, r.tasks(m.ID)[0].Session)
+		if err != nil || strings.Contains(rec.Metadata.System, "Round") || !strings.Contains(rec.Metadata.Prompt(), "Round "+fmt.Sprint(len(rounds))) {
+			t.Errorf("%+v %v", rec.Metadata, err)
+		}
+	})
+}
+
+// Step 11, points 1 and 2: so it is when a person has a conversation shortened that rests.
+func TestPluggedAtRest(t *testing.T) {
+	n := 0
+	p := &plugin{hooks: map[string]func(in, out object) error{centurion.HookSystem: func(_, out object) error {
+		n++
+		out["system"] = append(out["system"].([]any), fmt.Sprintf("Round %d.", n))
+		return nil
+	}}}
+	x := &servers{}
+	x.offer("linear_find")
+	hooksOf(t, p, map[string]script{
+		"assistant": steps(do(call("read", args{"filePath": "long.txt"})), say("seen"), say("again")),
+		"":          func(scripted.Request) scripted.Answer { return say("All was read so far.") },
+	}, func(r *rig) {
+		r.longFile()
+		r.cfg.External = x
+		r.restart()
+		m := r.mission(centurion.MissionOptions{Profile: agents.ProfileAssistant})
+		r.is(m, centurion.MissionCompleted, "")
+		x.offer("linear_make")
+		if done, err := r.host.Shorten(r.ctx, m.Session, ""); !done || err != nil {
+			t.Fatal(done, err)
+		}
+		r.says(m, "go on")
+		all := r.requests("assistant")
+		first, last := all[0], all[len(all)-1]
+		has(t, first.System(), "Round 1.")
+		has(t, last.System(), "Round 2.")
+		has(t, strings.Join(first.Tools(), " "), "linear_find")
+		has(t, strings.Join(last.Tools(), " "), "linear_make")
+		lacks(t, strings.Join(last.Tools(), " "), "linear_find")
+	})
+}
+
+// Step 11, point 2: who changed a call's arguments or result, or the environment of its command, stands in its record, and who answered for a
+// person.
+func TestCallNamesPlugins(t *testing.T) {
+	p := &plugin{hooks: map[string]func(in, out object) error{
+		centurion.HookToolBefore: func(in, out object) error {
+			if in["tool"] == "read" {
+				out["args"].(object)["filePath"] = "a.txt"
+			}
+			return nil
+		},
+		centurion.HookToolAfter: func(in, out object) error {
+			if in["tool"] == "bash" {
+				out["title"] = "a command"
+			}
+			return nil
+		},
+		centurion.HookShellEnv: func(_, out object) error {
+			out["env"].(object)["A"] = "b"
+			return nil
+		},
+		centurion.HookAsk: func(in, out object) error {
+			if strings.Contains(in["title"].(string), "put c.txt") {
+				return errors.New("the plugin guard has a say in this, and cannot be asked")
+			}
+			out["status"] = "allow"
+			return nil
+		},
+	}}
+	hooksOf(t, p, map[string]script{
+		"commander": steps(do(call("read", args{"filePath": "b.txt"}), call("ls", args{}), call("bash", args{"command": "put a.txt x", "description": "a"}), call("bash", args{"command": "put c.txt x", "description": "c"})), say("done")),
+	}, func(r *rig) {
+		r.write("a.txt", "a")
+		r.cfg.Rules = permit("bash", "*", permission.Ask)
+		r.restart()
+		m := r.mission(centurion.MissionOptions{Ask: "allow"})
+		all, err := r.store.Messages(r.ctx, m.Session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, msg := range all {
+			for _, part := range msg.Parts {
+				if part.State != nil {
+					by, _ := json.Marshal(part.State.Metadata["plugins"])
+					decided, _ := json.Marshal(part.State.Metadata["permission"])
+					said := ""
+					if strings.Contains(string(decided), `"by":"plugin guard"`) {
+						said = strings.Join(slices.DeleteFunc([]string{"allow", "deny"}, func(s string) bool { return !strings.Contains(string(decided), `"answer":"`+s+`"`) }), "")
+					}
+					got = append(got, strings.TrimSpace(part.Tool+" "+string(by)+" "+said))
+				}
+			}
+		}
+		equal(t, "records", strings.Join(got, "; "), `read {"arguments":["guard"]}; ls null; bash {"environment":["guard"],"result":["guard"]} allow; bash null deny`)
+		has(t, strings.Join(r.results(m.ID, "bash"), "\n"), "has a say in this, and cannot be asked")
+	})
+}
