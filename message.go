@@ -83,6 +83,8 @@ type Message struct {
 	// Wrote is what the turn that a user message began has changed in the project's own directory, oldest first: each with the trees around
 	// it, as [Landed] has them. It is stored with the message, and not told with it.
 	Wrote []Landed
+	// Heard means that plugins have had a user message. It is stored with the message, and not told with it.
+	Heard bool
 	Parts []Part // in order; not part of the message's own JSON
 }
 
@@ -94,6 +96,7 @@ type userMessageJSON struct {
 	Agent     string      `json:"agent"`
 	Model     ModelRef    `json:"model"`
 	Wrote     []Landed    `json:"wrote,omitempty"`
+	Heard     bool        `json:"heard,omitempty"`
 }
 
 type assistantMessageJSON struct {
@@ -117,7 +120,7 @@ type assistantMessageJSON struct {
 // MarshalJSON writes OpenCode's format for the message's role, without the parts.
 func (m Message) MarshalJSON() ([]byte, error) {
 	if m.Role == RoleUser {
-		return json.Marshal(userMessageJSON{m.ID, m.SessionID, m.Role, MessageTime{Created: m.Time.Created}, m.Agent, m.Model, m.Wrote})
+		return json.Marshal(userMessageJSON{m.ID, m.SessionID, m.Role, MessageTime{Created: m.Time.Created}, m.Agent, m.Model, m.Wrote, m.Heard})
 	}
 	return json.Marshal(assistantMessageJSON{m.ID, m.SessionID, m.Role, m.Time, m.Error, m.ParentID, m.Model.ID,
 		m.Model.Provider, m.Agent, m.Agent, m.Path, m.Summary, m.Usage.USD, m.Usage.Tokens, m.Finish})
@@ -134,7 +137,7 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 	if head.Role == RoleUser {
 		var u userMessageJSON
 		err := json.Unmarshal(b, &u)
-		*m = Message{ID: u.ID, SessionID: u.SessionID, Role: u.Role, Time: u.Time, Agent: u.Agent, Model: u.Model, Wrote: u.Wrote}
+		*m = Message{ID: u.ID, SessionID: u.SessionID, Role: u.Role, Time: u.Time, Agent: u.Agent, Model: u.Model, Wrote: u.Wrote, Heard: u.Heard}
 		return err
 	}
 	var a assistantMessageJSON

@@ -169,3 +169,73 @@ func TestCallNamesPlugins(t *testing.T) {
 		has(t, strings.Join(r.results(m.ID, "bash"), "\n"), "has a say in this, and cannot be asked")
 	})
 }
+
+// Step 11, point 2: plugins get what a person or another agent writes once, at any depth, before the first request that has it, and may change
+// its texts.
+func TestMessageHook(t *testing.T) {
+	var seen []string
+	p := &plugin{hooks: map[string]func(in, out object) error{centurion.HookMessage: func(in, out object) error {
+		parts := out["parts"].([]any)
+		first := parts[0].(object)
+		words := first["text"].(string)
+		seen = append(seen, in["agent"].(string)+" "+text(words))
+		if strings.Contains(words, "look at it") {
+			out["parts"] = append(parts, object{"type": "text", "text": "In Latin."})
+		}
+		first["text"] = strings.Replace(words, "build it", "build it well", 1)
+		return nil
+	}}}
+	hooksOf(t, p, map[string]script{
+		"commander": steps(do(handTo("planner", "", "plan it")), say("I wait")),
+		"planner": func(q scripted.Request) scripted.Answer {
+			if strings.Contains(q.First(), "look at it") {
+				return steps(do(call("ls", args{})), say("seen"))(q)
+			}
+			return steps(do(handTo("planner", "", "look at it")), say("I wait"))(q)
+		},
+	}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionCompleted, "")
+		for _, q := range r.requests("commander") {
+			has(t, q.First(), "build it well")
+		}
+		latin := 0
+		for _, q := range r.requests("planner") {
+			latin += strings.Count(q.First(), "In Latin.")
+		}
+		equal(t, "requests in Latin", latin, 2)
+		equal(t, "messages", len(seen), 3)
+		var acted []string
+		for _, e := range r.events(m.ID, centurion.EventPluginActed) {
+			d, _ := event.Decode[event.PluginData](e)
+			acted = append(acted, d.Hook+" "+d.By)
+			if msg, err := r.store.Message(r.ctx, e.Session, d.Message); err != nil || !msg.Heard {
+				t.Errorf("%+v %v", msg, err)
+			}
+		}
+		equal(t, "acted", strings.Join(acted, ", "), "chat.message plugin guard, chat.message plugin guard, chat.message plugin guard") // the goal is in the planner's, too
+	})
+}
+
+// What leaves a message without a text, or makes too much of it, is not used.
+func TestMessageHookUnusable(t *testing.T) {
+	p := &plugin{hooks: map[string]func(in, out object) error{centurion.HookMessage: func(_, out object) error {
+		parts := out["parts"].([]any)
+		if first := parts[0].(object); strings.Contains(first["text"].(string), "too long") {
+			first["text"] = strings.Repeat("x", 300<<10)
+		} else {
+			out["parts"] = parts[1:]
+		}
+		return nil
+	}}}
+	hooksOf(t, p, map[string]script{"assistant": steps(say("yes"), say("yes"), say("yes"))}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{Profile: agents.ProfileAssistant})
+		r.says(m, "this is too long")
+		all := r.requests("assistant")
+		has(t, all[0].Last(), "build it")
+		has(t, all[1].Last(), "this is too long")
+		equal(t, "acted", r.count(m.ID, centurion.EventPluginActed), 0)
+	})
+}
+
+func text(s string) string { return strings.Join(strings.Fields(centurion.Clip(s, 60)), " ") }

@@ -85,7 +85,7 @@ func (h *Host) Run(ctx context.Context, hook string, input, output any) ([]Ran, 
 		if r.Err != nil && slices.Contains(guards, hook) {
 			if !refusal {
 				r.Err = &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("the plugin %s has a say in this, and cannot be asked", p.name), Err: r.Err,
-					Hint: "go on without it, and say so; a person sees the plugin with `centurion plugin list`, and repairs it or removes it from the configuration"}
+					Hint: "continue without it, and say so; a person sees the plugin with `centurion plugin list`, and repairs it or removes it from the configuration"}
 			}
 			return ran, r.Err
 		}

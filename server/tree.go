@@ -30,7 +30,7 @@ type forkBody struct {
 }
 
 func messageView(m centurion.Message) Message {
-	m.Wrote = nil // [API.Written] tells what that was
+	m.Wrote, m.Heard = nil, false // [API.Written] tells what that was
 	return Message{Info: m, Origin: m.Origin, Parts: m.Parts, Prev: m.Prev}
 }
 

@@ -301,6 +301,9 @@ func (s *Session) step(ctx context.Context, out *Outcome) (*answer, error) {
 	if err := s.takeIn(ctx); err != nil {
 		return nil, err
 	}
+	if err := s.hookArrived(ctx); err != nil {
+		return nil, err
+	}
 	if err := s.fit(ctx); err != nil {
 		return nil, err
 	}

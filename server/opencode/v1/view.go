@@ -114,6 +114,12 @@ func (p *Project) tell(ctx context.Context, e centurion.Event) error {
 		return p.tellRewound(ctx, e)
 	case centurion.EventMessageCreated, centurion.EventMessageUpdated, centurion.EventCompacted:
 		return p.tellMessage(ctx, e)
+	case centurion.EventPluginActed:
+		n, err := event.Decode[named](e)
+		if err != nil || n.Message == "" {
+			return err
+		}
+		return p.tellParts(ctx, e.Session, n.Message)
 	case centurion.EventToolStarted, centurion.EventToolCompleted:
 		n, err := event.Decode[named](e)
 		if err != nil || n.Part == "" {
