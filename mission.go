@@ -276,6 +276,8 @@ type MissionOptions struct {
 	// stored as that message, not here.
 	Parts   []Part `json:"parts,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Typed is the slash command that the goal was made of; nil for none.
+	Typed *Typed `json:"typed,omitempty"`
 	// Attached is the labelled text of files attached to the goal. It is stored as a separate part of the first message, not here.
 	Attached string `json:"attached,omitempty"`
 	// Plan is a file of the project, relative to it, to be carried out as the mission's plan. If empty, the mission writes its own, and
@@ -283,6 +285,12 @@ type MissionOptions struct {
 	Plan string `json:"plan,omitempty"`
 	// AskVerify means that Verify came with the project and is not trusted: each command needs a rule or an answer of a person's.
 	AskVerify bool `json:"ask_verify,omitempty"`
+}
+
+// Typed is a slash command as it was typed.
+type Typed struct {
+	Command   string `json:"command"` // without the slash
+	Arguments string `json:"arguments"`
 }
 
 // TaskStatus is the status of a delegated piece of work.

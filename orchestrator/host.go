@@ -82,6 +82,7 @@ func New(cfg Config) *Host {
 		}
 		return nil
 	})
+	h.Mail.Hooks = cfg.Hooks
 	h.Mail.Hold, h.Mail.Agent = h.hold, func(profile, name string) (agents.Agent, error) { return h.cfg().cast(profile).Find(name) }
 	h.Control = &control.Desk{Store: cfg.Store, Workspace: cfg.Workspace, Running: h.controlled, Ended: h.Keeper.Ended, Workers: cfg.Workers, PerAgent: cfg.PerAgent,
 		TrustedPlan: cfg.TrustedPlan, Expanding: h.Project.Expand}

@@ -11,6 +11,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/event"
+	"centurion/orchestrator/mail"
 	"centurion/permission"
 	"centurion/provider/scripted"
 )
@@ -239,3 +240,47 @@ func TestMessageHookUnusable(t *testing.T) {
 }
 
 func text(s string) string { return strings.Join(strings.Fields(centurion.Clip(s, 60)), " ") }
+
+// Step 11, point 2: plugins change what a slash command makes of the first message and of a later one; its files stay.
+func TestCommandHook(t *testing.T) {
+	var seen []object
+	p := &plugin{hooks: map[string]func(in, out object) error{centurion.HookCommand: func(in, out object) error {
+		seen = append(seen, in)
+		switch in["arguments"] {
+		case "nothing":
+			out["parts"] = []any{}
+		case "failing":
+			out["parts"] = []any{}
+			return errors.New("no")
+		default:
+			out["parts"] = append([]any{object{"type": "text", "text": "In Latin, " + in["arguments"].(string) + "."}}, out["parts"].([]any)[1:]...)
+		}
+		return nil
+	}}}
+	hooksOf(t, p, map[string]script{"assistant": steps(say("yes"), say("yes"), say("yes"), say("yes"))}, func(r *rig) {
+		r.seeing()
+		typed := func(args string) *centurion.Typed { return &centurion.Typed{Command: "translate", Arguments: args} }
+		m := r.mission(centurion.MissionOptions{Profile: agents.ProfileAssistant, Typed: typed("please"), Files: []centurion.File{pictureOf(t, "a.png", 10, 11)}})
+		for _, args := range []string{"again", "nothing", "failing"} {
+			if _, err := r.host.Mail.Send(r.ctx, mail.Post{To: m.Session, Text: "translate " + args, Typed: typed(args)}); err != nil {
+				t.Fatal(err)
+			}
+			r.runs++
+			equal(t, "status", r.run(m.ID).Status, centurion.MissionCompleted)
+		}
+		all := r.requests("assistant")
+		has(t, all[0].Last(), "In Latin, please.")
+		lacks(t, all[0].Last(), "build it")
+		has(t, all[1].Last(), "In Latin, again.")
+		has(t, all[2].Last(), "translate nothing")
+		has(t, all[3].Last(), "translate failing")
+		stored, err := r.store.Messages(r.ctx, m.Session)
+		if err != nil || len(centurion.FilesOf(stored[0].Parts)) != 1 {
+			t.Errorf("%+v %v", stored[0], err)
+		}
+		if len(seen) != 4 || seen[0]["command"] != "translate" || seen[0]["agent"] != "assistant" || seen[1]["sessionID"] != m.Session || seen[1]["mission"] != m.ID {
+			t.Errorf("%v", seen)
+		}
+		equal(t, "acted", r.count(m.ID, centurion.EventPluginActed), 2)
+	})
+}

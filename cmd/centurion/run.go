@@ -114,6 +114,7 @@ func (c *runner) startMission(ctx context.Context, text string) error {
 		return err
 	}
 	opts.Attached, opts.Files = strings.TrimSpace(with.Text), with.Files
+	opts.Typed = st.typed
 	opts.PlanOnly, opts.Plan, opts.Detached = st.planOnly, c.f.plan, c.f.detach
 	opts.Request = rand.Text() // if the host dies before it answers, the next one is asked again
 	return c.launch(ctx, conn, func() (m server.Mission, after int64, err error) {

@@ -117,6 +117,7 @@ func (p *served) beginSession(ctx context.Context, b v1.Begin) (server.Mission, 
 		return server.Mission{}, err
 	}
 	opts.Session, opts.Message, opts.Parts, opts.ShowPlan = b.Session, b.Message, b.Parts, b.ShowPlan
+	opts.Typed = b.Typed
 	opts.PlanFirst = b.ShowPlan // who types /plan expects to be asked before anything is written
 	return p.conn.API().Start(ctx, b.Goal, opts)
 }
@@ -143,7 +144,7 @@ func (p *served) expand(ctx context.Context, command, arguments string) (v1.Begi
 	}
 	run := &runner{p.c, &f}
 	got, err := run.readRequest(ctx, "/"+command+" "+arguments, func(string) (*config.Config, error) { return &cfg, nil })
-	b := v1.Begin{Goal: got.goal, ShowPlan: got.planOnly, Agent: f.agent, Model: f.model}
+	b := v1.Begin{Goal: got.goal, ShowPlan: got.planOnly, Agent: f.agent, Model: f.model, Typed: got.typed}
 	if mission {
 		b.Profile, b.Agent = agents.ProfileMission, ""
 	}

@@ -123,8 +123,9 @@ func (c *runner) cancelLatest(ctx context.Context, args []string) error {
 type request struct {
 	goal     string
 	planOnly bool
-	subAgent bool // a sub-agent is to carry out the command
-	done     bool // it was a command that has been carried out
+	subAgent bool             // a sub-agent is to carry out the command
+	typed    *centurion.Typed // the command of the person's or the project's that made the goal
+	done     bool             // it was a command that has been carried out
 }
 
 // splitSlash splits a text that begins with a slash into its first word, without the slash, and the rest.
@@ -206,7 +207,7 @@ func (c *runner) expandCommand(ctx context.Context, ws *workspace.Workspace, cfg
 	if err != nil {
 		return request{}, err
 	}
-	st, to := request{}, ""
+	st, to := request{typed: &centurion.Typed{Command: cmd.Name, Arguments: args}}, ""
 	switch agent, err := cast.Find(cmp.Or(cmd.Agent, cast.Owner())); {
 	case c.f.agent != "":
 	case err != nil && slices.Contains(config.OpenCodeAgents, strings.ToLower(cmd.Agent)):

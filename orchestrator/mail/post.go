@@ -34,6 +34,8 @@ type Post struct {
 	Files []centurion.File `json:"files,omitempty"`
 	// Parts are the message for the model, if it is more than Text and Files.
 	Parts []centurion.Part `json:"parts,omitempty"`
+	// Typed is the slash command that made the message; nil for none.
+	Typed *centurion.Typed `json:"typed,omitempty"`
 	// Queue leaves the message until the receiver's turn has ended. Otherwise the receiver reads it before its next request.
 	Queue  bool             `json:"queue,omitempty"`
 	Origin centurion.Origin `json:"origin,omitempty"` // empty means a person
@@ -80,6 +82,7 @@ type Desk struct {
 	// Shorten shortens a session's history, and reports whether that is done already; see orchestrator.Host.Shorten.
 	Shorten func(ctx context.Context, session string) (done bool, err error)
 
+	Hooks centurion.Hooks // of plugins; nil has none
 	store *store.Store
 	// Agent finds an agent of a profile. Nil where sessions keep theirs.
 	Agent func(profile, name string) (agents.Agent, error)
@@ -146,9 +149,15 @@ func (d *Desk) Send(ctx context.Context, p Post) (_ Posted, err error) {
 			}
 		}
 	}
+	by, err := d.typed(ctx, &p, to)
+	if err != nil {
+		return Posted{}, err
+	}
 	var got Posted
 	err = d.store.Update(ctx, func(tx *store.Tx) (err error) {
-		got, err = put(tx, p, to)
+		if got, err = put(tx, p, to); err == nil {
+			err = acted(tx, got, by)
+		}
 		return err
 	})
 	if err != nil {

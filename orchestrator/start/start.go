@@ -48,6 +48,7 @@ type opening struct {
 	session centurion.Session
 	message string           // the id of the first message, "" for a new one
 	parts   []centurion.Part // of the first message
+	typed   []string         // the plugins that changed what a slash command made of it
 	instead string           // why it begins with another model than the agent's own; empty if it does not
 	note    string           // from the host to the person; may be empty
 }
@@ -75,7 +76,7 @@ func record(ctx context.Context, st *store.Store, o opening) error {
 			Data: event.Data(d)}); err != nil {
 			return err
 		}
-		err := session.CreateWith(tx, &rec, centurion.OriginPerson, o.message, o.parts)
+		err := cmp.Or(session.CreateWith(tx, &rec, centurion.OriginPerson, o.message, o.parts), session.Acted(tx, &rec, centurion.HookCommand, o.typed, ""))
 		if err != nil || o.instead == "" {
 			return err
 		}
@@ -99,7 +100,7 @@ func (s *Starter) Start(ctx context.Context, goal string, opts centurion.Mission
 		return centurion.Mission{}, err
 	}
 	opts.Model = model.Ref.String()
-	first := opts
+	first, typed := s.typed(ctx, goal, opts, owner.Name)
 	opts.Files, opts.Attached, opts.Parts, opts.Message = nil, "", nil, "" // they are kept once, in the first message
 	if err := mail.CheckFiles(append(first.Files, centurion.FilesOf(first.Parts)...), model); err != nil {
 		return centurion.Mission{}, err
@@ -139,7 +140,20 @@ func (s *Starter) Start(ctx context.Context, goal string, opts centurion.Mission
 	told.Given = append(told.Given, given...)
 	rec, instead := s.rootSession(m, owner, model.Ref, told)
 	m.Session = rec.ID
-	return m, record(ctx, s.Store, opening{m, rec, first.Message, firstParts(goal, first, earlier, listed), instead, note})
+	return m, record(ctx, s.Store, opening{m, rec, first.Message, firstParts(goal, first, earlier, listed), typed, instead, note})
+}
+
+// typed returns the options with what plugins make of the first message, if a slash command made it, and which did.
+func (s *Starter) typed(ctx context.Context, goal string, opts centurion.MissionOptions, agent string) (centurion.MissionOptions, []string) {
+	parts := opts.Parts
+	if len(parts) == 0 {
+		parts = session.Texts(goal, opts.Files...)
+	}
+	parts, by := mail.Typed(ctx, s.Briefs.Hooks, centurion.Hooked{Session: opts.Session, Agent: agent}, opts.Typed, parts)
+	if len(by) > 0 {
+		opts.Parts, opts.Files = parts, nil
+	}
+	return opts, by
 }
 
 // ownerOf finds the agent that leads a mission with these options, and its model.

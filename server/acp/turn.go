@@ -141,7 +141,7 @@ func (s *session) work(t *turn, b v1.Begin) (m centurion.Mission, err error) {
 		}
 	default:
 		if err = s.SameAgent(ctx, rec, b); err == nil {
-			_, err = s.Bridge.Prompt(ctx, rpc.PromptParams{Session: s.id, Text: b.Goal, Parts: b.Parts})
+			_, err = s.Bridge.Prompt(ctx, rpc.PromptParams{Session: s.id, Text: b.Goal, Parts: b.Parts, Typed: b.Typed})
 		}
 	}
 	if err != nil {

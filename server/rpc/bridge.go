@@ -40,7 +40,7 @@ func (b *Bridge) Prompt(ctx context.Context, p PromptParams) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	post := mail.Post{ID: centurion.NewID(centurion.PrefixDelivery), To: s.ID, Text: p.Text, Parts: p.Parts, Queue: p.Policy == "queue",
+	post := mail.Post{ID: centurion.NewID(centurion.PrefixDelivery), To: s.ID, Text: p.Text, Parts: p.Parts, Typed: p.Typed, Queue: p.Policy == "queue",
 		Origin: centurion.OriginPerson, Resume: true}
 	for {
 		api := b.API()

@@ -67,6 +67,7 @@ type PromptParams struct {
 	Text    string           `json:"text"`
 	Policy  string           `json:"policy,omitempty"` // steer (default): before the next request; queue: at the end of the turn
 	Parts   []centurion.Part `json:"-"`                // the message for the model, if it is more than Text
+	Typed   *centurion.Typed `json:"-"`                // the command that made it
 }
 
 // Answer is the result of session/prompt.

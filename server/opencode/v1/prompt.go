@@ -145,7 +145,7 @@ func (p *Project) bring(ctx context.Context, s centurion.Session, b Begin, wait 
 		return p.note(ctx, s, b)
 	}
 	post := mail.Post{ID: cmp.Or(b.Message, centurion.NewID(centurion.PrefixDelivery)), To: s.ID, Text: b.Goal, Parts: b.Parts, Resume: true, Rest: true, Origin: centurion.OriginPerson}
-	post.Agent, post.Model = b.Agent, b.Model
+	post.Agent, post.Model, post.Typed = b.Agent, b.Model, b.Typed
 	if !wait {
 		_, err := p.API().Send(ctx, post)
 		return nil, err

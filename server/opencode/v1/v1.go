@@ -52,6 +52,7 @@ type Begin struct {
 	ShowPlan              bool   // a person accepts the plan before it is carried out
 	Message               string // the message's id, "" for a new one
 	Parts                 []centurion.Part
+	Typed                 *centurion.Typed // the command that made the message; nil for none
 
 	noReply bool // no answer is wanted, and no mission begins
 }
