@@ -36,12 +36,13 @@ func Load(o Options) (*Config, error) {
 	state, err := o.stateDir()
 	if err == nil {
 		state = ProjectDir(state, dir)
+		l.state = state
 	}
 	l.stampKeys(state)
 	if l.c.Trust, err = trust.Open(state); err != nil {
 		return nil, err
 	}
-	for _, step := range []func() error{l.openCode, l.ownFiles, l.decodeOpen, l.withholdChoices, l.decodeOwn, l.keepRules} {
+	for _, step := range []func() error{l.openCode, l.ownFiles, l.decodeOpen, l.withholdChoices, l.decodeOwn, l.keepRules, l.offered} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -81,6 +82,7 @@ type loader struct {
 	subst   substituter
 	table   []openKey
 	dropped []string // notices
+	state   string   // the directory of the project in the state directory; "" without one
 	mineOwn *node    // Centurion's own keys without those of the project's untrusted files
 }
 

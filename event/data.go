@@ -191,6 +191,8 @@ type ToolData struct {
 	Error      string          `json:"error,omitempty"`
 	Output     string          `json:"output,omitempty"` // at most 2 KB; see Short
 	DurationMS int64           `json:"duration_ms,omitempty"`
+	// Plugins are the names of those that changed something of the call, or answered or refused it, by what that was.
+	Plugins map[string][]string `json:"plugins,omitempty"`
 }
 
 // FenceData says what a superseded attempt was kept from writing.

@@ -222,23 +222,28 @@ func (p Place) Prompt(ctx context.Context, cfg *config.Config, ws *workspace.Wor
 	return text, true, err
 }
 
-// Plugins starts the plugins of a project and says what became of them, outside of a host.
-func (p Place) Plugins(ctx context.Context, cfg *config.Config, ws *workspace.Workspace, version string) (out []plugin.Status, offered []centurion.ExternalTool, err error) {
+// Plugins starts the plugins of a project and says what became of them, outside of a host, and what was counted of them since when.
+func (p Place) Plugins(ctx context.Context, cfg *config.Config, ws *workspace.Workspace, version string) (out []plugin.Status, offered []centurion.ExternalTool, since time.Time, err error) {
 	err = p.withRunner(cfg, func(r *sandbox.Runner) error {
-		s := newPlugins(cfg.Plugins, p, ws.Dir(), r, version)
+		s := newPlugins(cfg, p, ws.Dir(), r, version)
 		host := s.start()
-		err := host.Settled(ctx)
-		offered = s.Tools() // and they are remembered
+		err := s.settle(ctx, host) // what they have is remembered
+		offered = s.Tools()
 		out = host.Status()
+		kept := s.counted() // without what this costs
+		since = kept.Since
+		for i := range out {
+			out[i].Figures = kept.Plugins[out[i].Name]
+		}
 		return errors.Join(err, s.Close())
 	})
-	return out, offered, err
+	return out, offered, since, err
 }
 
 // CheckPlugin plays the protocol at a native plugin of the project, which runs as in a host.
 func (p Place) CheckPlugin(ctx context.Context, cfg *config.Config, ws *workspace.Workspace, command []string, version string) (out []plugin.Finding, err error) {
 	err = p.withRunner(cfg, func(r *sandbox.Runner) error {
-		s := newPlugins(nil, p, ws.Dir(), r, version)
+		s := newPlugins(&config.Config{}, p, ws.Dir(), r, version)
 		out, err = plugin.Check(ctx, command, plugin.Options{Start: s.launch, Directory: ws.Dir(), Version: version})
 		return errors.Join(err, s.Close())
 	})

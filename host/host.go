@@ -108,7 +108,7 @@ func Own(ctx context.Context, p Place, ws *workspace.Workspace, models *Models, 
 		return nil, errors.Join(err, h.Close())
 	}
 	h.servers = newServers(cfg.Servers, p, ws.Dir(), h.runner, how.Version)
-	h.plugins = newPlugins(cfg.Plugins, p, ws.Dir(), h.runner, how.Version)
+	h.plugins = newPlugins(cfg, p, ws.Dir(), h.runner, how.Version)
 	h.plugins.events = h.tellEvents
 	oc, err := h.configuration(ctx, models, h.hub, how)
 	if err != nil {

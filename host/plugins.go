@@ -1,10 +1,13 @@
 package host
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,18 +15,20 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/config"
 	"centurion/guard"
+	"centurion/guard/durable"
 	"centurion/plugin"
 	"centurion/sandbox"
 	"centurion/text"
 	"centurion/tools"
-	"centurion/trust"
 )
 
 // Plugins are the plugins of a project. They are started when the first conversation begins. As of MCP servers, what they offered last is
 // kept, so that a conversation need not wait for them to know their tools.
 type Plugins struct {
 	all     []plugin.Source
+	cfg     *config.Config
 	modules string // where packages are installed
 	state   string
 	root    string // the project's directory
@@ -56,9 +61,9 @@ var (
 // plugins is where `centurion plugin add` installs packages; see config.Config.PluginDir.
 func (p Place) plugins() string { return filepath.Join(filepath.Dir(filepath.Dir(p.State)), "plugins") }
 
-func newPlugins(all []plugin.Source, p Place, dir string, run *sandbox.Runner, version string) *Plugins {
+func newPlugins(cfg *config.Config, p Place, dir string, run *sandbox.Runner, version string) *Plugins {
 	life, end := context.WithCancel(context.Background())
-	return &Plugins{life: life, end: end, all: all, modules: p.plugins(), state: filepath.Join(p.State, "plugins"), root: dir, version: version, runner: run}
+	return &Plugins{life: life, end: end, all: cfg.Plugins, cfg: cfg, modules: p.plugins(), state: filepath.Join(p.State, "plugins"), root: dir, version: version, runner: run}
 }
 
 // start begins to start the plugins, unless that was done.
@@ -109,7 +114,62 @@ func (p *Plugins) settle(ctx context.Context, host *plugin.Host) error {
 		return err
 	}
 	p.Tools()
+	return p.offer(ctx, host)
+}
+
+// offer lets plugins change the configuration, and keeps what counts of that: for what begins after it, also in other processes.
+func (p *Plugins) offer(ctx context.Context, host *plugin.Host) error {
+	var wants []plugin.Status
+	for _, s := range host.Status() {
+		if !slices.Contains(s.Hooks, centurion.HookConfig) {
+			continue
+		}
+		if wants = append(wants, s); s.State != plugin.Ready {
+			return nil // what it wanted last stays
+		}
+	}
+	file := filepath.Join(p.state, "config.json")
+	had, err := os.ReadFile(file)
+	if len(wants) == 0 && err != nil {
+		return nil
+	}
+	made := p.cfg.Shown()
+	ran, err := host.Run(ctx, centurion.HookConfig, nil, &made)
+	if err != nil {
+		return err
+	}
+	offered := p.cfg.Offer(made)
+	for _, r := range ran {
+		host.Note(r.Plugin, noteOf(r.Changed, offered))
+	}
+	b, err := json.Marshal(offered)
+	if err != nil || bytes.Equal(b, had) || os.MkdirAll(p.state, 0o700) != nil {
+		return err
+	}
+	_ = durable.Replace(file, b, 0o600) // without it the next start does not know of it
 	return nil
+}
+
+// noteOf says what of a plugin's changes of the configuration counts, and what does not.
+func noteOf(changed []string, o config.Offered) string {
+	var adds, not []string
+	for _, key := range changed {
+		switch key {
+		case "agent":
+			adds = append(adds, text.Each(slices.Sorted(maps.Keys(o.Agents)), func(s string) string { return "agent " + s })...)
+		case "command":
+			adds = append(adds, text.Each(slices.Sorted(maps.Keys(o.Commands)), func(s string) string { return "/" + s })...)
+		case "permission":
+			adds = append(adds, "permissions that forbid more")
+		default:
+			not = append(not, key)
+		}
+	}
+	if slices.Contains(changed, "agent") || slices.Contains(changed, "command") {
+		not = append(not, o.Kept...)
+	}
+	return strings.Join(text.Filled(text.When(len(adds) > 0, "in the configuration it adds "+strings.Join(adds, ", ")),
+		text.When(len(not) > 0, "what it wants of these does not count: "+strings.Join(not, ", "))), "; ")
 }
 
 // Close ends the plugins.
@@ -208,9 +268,5 @@ func (p *Plugins) Hook(ctx context.Context, hook string, input any, output json.
 
 // memory is where it is kept what the plugins have, as long as they are these.
 func (p *Plugins) memory(what string) memory {
-	var all []string
-	for _, s := range p.all {
-		all = append(all, s.Name, s.Version, s.File, string(s.Options))
-	}
-	return memory{filepath.Join(p.state, what+".json"), trust.Sum(strings.Join(all, "\x00"))}
+	return memory{filepath.Join(p.state, what+".json"), p.cfg.PluginSum()}
 }

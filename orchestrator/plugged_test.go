@@ -166,7 +166,7 @@ func TestCallNamesPlugins(t *testing.T) {
 				}
 			}
 		}
-		equal(t, "records", strings.Join(got, "; "), `read {"arguments":["guard"]}; ls null; bash {"environment":["guard"],"result":["guard"]} allow; bash null deny`)
+		equal(t, "records", strings.Join(got, "; "), `read {"arguments":["guard"]}; ls null; bash {"environment":["guard"],"permission":["guard"],"result":["guard"]} allow; bash {"permission":["guard"]} deny`)
 		has(t, strings.Join(r.results(m.ID, "bash"), "\n"), "has a say in this, and cannot be asked")
 	})
 }

@@ -355,6 +355,17 @@ func (p *plug) note(s string) {
 	}
 }
 
+// Note keeps something about a plugin that a person should know, once.
+func (h *Host) Note(name, text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.plugs {
+		if p.name == name && text != "" {
+			p.note(text)
+		}
+	}
+}
+
 // wrong makes an error about a plugin.
 func (p *plug) wrong(kind centurion.Kind, format string, args ...any) *centurion.Error {
 	return &centurion.Error{Kind: kind, Msg: fmt.Sprintf("the plugin %s ", p.name) + fmt.Sprintf(format, args...)}

@@ -59,35 +59,30 @@ func (h *Host) Run(ctx context.Context, hook string, input, output any) ([]Ran, 
 	var result reflect.Value // set once somebody has changed the output
 	ran := make([]Ran, 0, len(all))
 	for _, p := range all {
-		began := time.Now()
-		c, changed, refusal, err := h.ask(ctx, p, hook, in, out)
-		r := Ran{Plugin: p.name, Took: time.Since(began), Err: err}
-		if err == nil && changed != nil && output != nil {
+		a := h.ask(ctx, p, hook, in, out)
+		r := Ran{Plugin: p.name, Took: a.took, Err: a.err}
+		if a.err == nil && a.changed != nil && output != nil {
 			fresh := reflect.New(reflect.TypeOf(output).Elem())
-			if err := json.Unmarshal(changed, fresh.Interface()); err != nil {
+			if err := json.Unmarshal(a.changed, fresh.Interface()); err != nil {
 				r.Err = p.wrong(centurion.KindInvalidRequest, "left an output of %s that has another shape: %v", hook, err)
 			} else {
-				r.Changed, result = differences(out, changed), fresh
+				r.Changed, result = differences(out, a.changed), fresh
 			}
 		}
 		had := out
 		if r.Changed != nil {
-			out = changed
+			out = a.changed
 		}
 		if hook == transform {
 			h.measure(p, in, had, out)
 		}
-		h.account(p, c, &r)
+		h.account(p, &a, &r)
 		ran = append(ran, r)
 		if ctx.Err() != nil {
 			return ran, context.Cause(ctx)
 		}
 		if r.Err != nil && slices.Contains(guards, hook) {
-			if !refusal {
-				r.Err = &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("the plugin %s has a say in this, and cannot be asked", p.name), Err: r.Err,
-					Hint: "continue without it, and say so; a person sees the plugin with `centurion plugin list`, and repairs it or removes it from the configuration"}
-			}
-			return ran, r.Err
+			return ran, p.refuses(&a, r.Err)
 		}
 		if hook == "permission.ask" && denied(out) { // no other lifts it
 			break
@@ -108,9 +103,10 @@ func denied(output json.RawMessage) bool {
 
 // ask calls one plugin. It waits for one that is starting and, where that may refuse something, also while it is started again; then it
 // is called once more if its process has ended.
-func (h *Host) ask(ctx context.Context, p *plug, hook string, in, out json.RawMessage) (c *car, changed json.RawMessage, refusal bool, err error) {
+func (h *Host) ask(ctx context.Context, p *plug, hook string, in, out json.RawMessage) (a asked) {
 	refuses := slices.Contains(guards, hook)
 	for again := refuses; ; again = false {
+		var c *car
 		limited, cancel := context.WithTimeout(ctx, h.o.InitLimit)
 		_ = h.wait(limited, func() bool {
 			if c = p.car; c != nil && guard.Closed(c.Done) {
@@ -119,11 +115,32 @@ func (h *Host) ask(ctx context.Context, p *plug, hook string, in, out json.RawMe
 			return c != nil || p.state == Failed || p.state == Restarting && !refuses
 		})
 		cancel()
-		changed, refusal, err = h.hook(ctx, p, c, hook, in, out)
-		if kind := centurion.KindOf(err); !again || ctx.Err() != nil || kind != centurion.KindNotFound && kind != centurion.KindInterrupted {
-			return c, changed, refusal, err
+		began := time.Now()
+		a = asked{car: c}
+		a.changed, a.refusal, a.err = h.hook(ctx, p, c, hook, in, out)
+		a.took, a.refusal = time.Since(began), a.refusal && refuses
+		if kind := centurion.KindOf(a.err); !again || ctx.Err() != nil || kind != centurion.KindNotFound && kind != centurion.KindInterrupted {
+			return a
 		}
 	}
+}
+
+// asked is how one plugin answered in a hook.
+type asked struct {
+	car     *car
+	changed json.RawMessage // the output, if it was
+	took    time.Duration
+	refusal bool // the plugin itself has refused
+	err     error
+}
+
+// refuses is the error for what does not happen because of a plugin.
+func (p *plug) refuses(a *asked, err error) error {
+	if a.refusal {
+		return err
+	}
+	return &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("the plugin %s has a say in this, and cannot be asked", p.name), Err: err,
+		Hint: "continue without it, and say so; a person sees the plugin with `centurion plugin list`, and repairs it or removes it from the configuration"}
 }
 
 // hook calls one plugin and returns the output if it was changed. refusal means that the plugin itself threw the error.
@@ -168,13 +185,13 @@ type hookParams struct {
 }
 
 // account notes how long a hook took and how it ended. A plugin that does not answer again and again is started again.
-func (h *Host) account(p *plug, c *car, r *Ran) {
+func (h *Host) account(p *plug, a *asked, r *Ran) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if c == nil {
+	if a.car == nil {
 		return
 	}
-	if p.f.Hooked++; r.Err != nil && centurion.KindOf(r.Err) != centurion.KindNotFound {
+	if p.f.Hooked++; r.Err != nil && !a.refusal && centurion.KindOf(r.Err) != centurion.KindNotFound {
 		p.fail(r.Err)
 	}
 	if centurion.KindOf(r.Err) != centurion.KindTimeout {
@@ -183,10 +200,10 @@ func (h *Host) account(p *plug, c *car, r *Ran) {
 		return
 	}
 	if p.timeouts++; p.timeouts >= impatient {
-		c.mu.Lock()
-		c.blamed = p
-		c.mu.Unlock()
-		c.Close(r.Err)
+		a.car.mu.Lock()
+		a.car.blamed = p
+		a.car.mu.Unlock()
+		a.car.Close(r.Err)
 	}
 }
 

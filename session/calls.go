@@ -275,6 +275,7 @@ func (s *Session) tellCall(tx *store.Tx, p centurion.Part) error {
 
 func (s *Session) tellResult(tx *store.Tx, p centurion.Part) error {
 	d := event.ToolData{Tool: p.Tool, Call: p.CallID, Message: p.MessageID, Part: p.ID, Title: p.State.Title, Error: centurion.Clip(p.State.Error, 2000), Output: centurion.Clip(p.State.Output, 2000)}
+	d.Plugins, _ = p.State.Metadata["plugins"].(map[string][]string) // a repaired call has them in its record only
 	_, err := tx.Append(fact(&s.rec, centurion.EventToolCompleted, d))
 	return err
 }

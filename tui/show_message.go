@@ -2,6 +2,9 @@ package tui
 
 import (
 	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,7 +109,22 @@ func (p *page) tool(part centurion.Part, o ShowOptions) {
 		f.tone, f.foot = warn, "waits for your answer"
 	}
 	f.foot += text.When(st.Time.End > 0, " "+text.Took(text.Millis(st.Time.End-st.Time.Start)))
+	f.foot += byPlugins(st.Metadata["plugins"])
 	for _, l := range f.block(p.theme, o.Width-2) {
 		p.line("  " + l)
 	}
+}
+
+// byPlugins says what of a call plugins have changed.
+func byPlugins(record any) string {
+	b, err := json.Marshal(record)
+	var by map[string][]string
+	if err != nil || json.Unmarshal(b, &by) != nil {
+		return ""
+	}
+	said := ""
+	for _, what := range slices.Sorted(maps.Keys(by)) {
+		said += " · " + what + " by " + text.Clean(strings.Join(by[what], ", "))
+	}
+	return said
 }

@@ -129,6 +129,9 @@ var argument = regexp.MustCompile(`"[^"]*"|'[^']*'|\S+`)
 // shell returns the output of a shell command in a template that is the person's own or trusted. The arguments are the script's parameters, not part of its
 // text, so that they are never executed.
 func (e Expansion) shell(ctx context.Context, script string, words []string) (string, error) {
+	if e.Command.File == config.FromPlugins {
+		return "", e.fail(centurion.KindPermission, fmt.Sprintf("a plugin has added it, and it wants to run `%s`", script), "put the command into a file of your own")
+	}
 	if e.Command.Project {
 		return "", e.fail(centurion.KindPermission, fmt.Sprintf("it came with the project and is not trusted, and wants to run `%s`", script),
 			"look at it, and trust it if you want to: "+trust.Command)

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +24,9 @@ func pluginCommand(c *cli) *cobra.Command {
 	cmd.AddCommand(plainCommand("list", "Start the plugins and MCP servers and list their tools",
 		"Start the plugins and connect the MCP servers of the configuration (`plugin` and `mcp` in opencode.json, .opencode/plugins and\n"+
 			".opencode/tools), and list what they offer, and how many tokens the schemas of their tools take in a request. That is remembered, so\n"+
-			"that the next conversation has these tools from its first request on.",
+			"that the next conversation has these tools from its first request on. Counted are the conversations of the project until now:\n"+
+			"how often plugins were called and how long their hooks took, and of one that changes histories, how much of a request was still as\n"+
+			"the provider may have it in its cache.",
 		"  centurion plugin list\n  centurion plugin list --format json", c.listPlugins), addPluginsCommand(c), removePluginCommand(c), testPluginCommand(c))
 	return cmd
 }
@@ -42,6 +46,49 @@ type extensionRow struct {
 	InitMS   int64    `json:"init_ms,omitempty"`
 	Restarts int      `json:"restarts,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
+	*figures
+}
+
+// figures are what a plugin has done in the conversations of the project.
+type figures struct {
+	Since     *time.Time `json:"since,omitempty"`
+	HookCalls int        `json:"hook_calls"`
+	HookP50   float64    `json:"hook_p50_ms"` // of the last calls
+	HookP99   float64    `json:"hook_p99_ms"`
+	ToolCalls int        `json:"tool_calls"`
+	Failures  int        `json:"failures"`
+	Cacheable *float64   `json:"cacheable,omitempty"` // of 1; nil for a plugin that changed no history
+}
+
+func figuresOf(s plugin.Status, since time.Time) *figures {
+	p50, p99 := s.Slow()
+	ms := func(d time.Duration) float64 { return math.Round(float64(d.Microseconds())/10) / 100 }
+	f := &figures{HookCalls: s.Hooked, HookP50: ms(p50), HookP99: ms(p99), ToolCalls: s.Called, Failures: s.Failures}
+	if s.Hooked+s.Called > 0 {
+		f.Since = &since
+	}
+	if s.Sent > 0 {
+		f.Cacheable = new(math.Round(float64(s.Kept)/float64(s.Sent)*1000) / 1000)
+	}
+	return f
+}
+
+// line says it to a person, or is "".
+func (f *figures) line() string {
+	if f == nil || f.Since == nil {
+		return ""
+	}
+	return "since " + f.Since.Local().Format(time.DateOnly) + ": " + strings.Join(text.Filled(
+		text.When(f.HookCalls > 0, fmt.Sprintf("%s (p50 %gms, p99 %gms)", centurion.Count(f.HookCalls, "hook call"), f.HookP50, f.HookP99)),
+		text.When(f.ToolCalls > 0, centurion.Count(f.ToolCalls, "tool call")), text.When(f.Failures > 0, centurion.Count(f.Failures, "failure")),
+		f.cacheable()), ", ")
+}
+
+func (f *figures) cacheable() string {
+	if f.Cacheable == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.1f%% of the requests stayed cacheable", *f.Cacheable*100)
 }
 
 func (c *cli) listPlugins(ctx context.Context, f *readFlags) error {
@@ -69,12 +116,12 @@ func (c *cli) listPlugins(ctx context.Context, f *readFlags) error {
 		row.Commands = text.Each(s.Prompts, func(p server.ServerPrompt) string { return "/" + p.Name })
 		rows = append(rows, row)
 	}
-	plugins, offered, err := p.Plugins(ctx, cfg, ws, Version)
+	plugins, offered, since, err := p.Plugins(ctx, cfg, ws, Version)
 	if err != nil {
 		return err
 	}
 	for _, s := range plugins {
-		row := extensionRow{Kind: "plugin", Name: s.Name, State: string(s.State), Version: s.Version, Hooks: s.Hooks, InitMS: s.Init.Milliseconds(), Restarts: s.Restarts, Notes: s.Notes}
+		row := extensionRow{Kind: "plugin", Name: s.Name, State: string(s.State), Version: s.Version, Hooks: s.Hooks, InitMS: s.Init.Milliseconds(), Restarts: s.Restarts, Notes: s.Notes, figures: figuresOf(s, since)}
 		if s.Err != nil {
 			row.Error = strings.Join(text.Filled(s.Err.Error(), centurion.HintOf(s.Err)), "; ")
 		}
@@ -105,7 +152,7 @@ func (r extensionRow) lines() string {
 	}
 	var lines strings.Builder
 	fmt.Fprintf(&lines, "%-6s %-20s %-10s %s\n", r.Kind, strings.Join(text.Filled(r.Name, r.Version), "@"), r.State, oneLine(said))
-	for _, more := range append([]string{strings.Join(r.Tools, " "), strings.Join(r.Commands, " "), strings.Join(r.Hooks, " ")}, r.Notes...) {
+	for _, more := range append([]string{strings.Join(r.Tools, " "), strings.Join(r.Commands, " "), strings.Join(r.Hooks, " "), r.line()}, r.Notes...) {
 		if more != "" {
 			fmt.Fprintf(&lines, "%39s%s\n", "", text.Clean(more))
 		}

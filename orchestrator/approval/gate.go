@@ -63,7 +63,9 @@ func (d Desk) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 	case permission.Deny:
 		return refused(a, decided.Reason)
 	}
-	switch s := d.hooked(ctx, *call, a); s.Action {
+	s := d.hooked(ctx, *call, a)
+	call.Touched("permission", s.names)
+	switch s.Action {
 	case permission.Allow:
 		told.Answer, told.By = string(s.Action), s.by
 		return nil

@@ -24,6 +24,7 @@ type asked struct {
 type said struct {
 	permission.Action        // allow, deny or ask
 	by                string // who says it, as "plugin NAME"
+	names             []string
 	why               string // it is denied
 }
 
@@ -37,11 +38,11 @@ func (m *Approvals) hooked(ctx context.Context, call tools.Call, a tools.Access)
 	by := "plugin " + strings.Join(names, ", ")
 	switch {
 	case err != nil:
-		return said{permission.Deny, by, err.Error()}
+		return said{permission.Deny, by, names, err.Error()}
 	case out.Status == permission.Deny:
-		return said{permission.Deny, by, "the " + by + " refused it"}
+		return said{permission.Deny, by, names, "the " + by + " refused it"}
 	case out.Status == permission.Allow:
-		return said{permission.Allow, by, ""}
+		return said{permission.Allow, by, names, ""}
 	}
 	return said{Action: permission.Ask}
 }

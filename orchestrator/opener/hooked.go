@@ -41,6 +41,7 @@ func (h hooked) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 	in := toolInput{Hooked: h.c.Sess.Record().HookedBy(), Tool: h.Name(), Call: call.ID}
 	args, by, err := centurion.RunHook(ctx, h.hooks, centurion.HookToolBefore, in, toolArgs{input})
 	if err != nil {
+		call.Touched("refusal", by)
 		if call.Decided != nil {
 			call.Decided(tools.Decision{Permission: h.Name(), Action: "deny", By: "plugin " + strings.Join(by, ", "), Answer: err.Error()})
 		}
