@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"centurion"
 	"centurion/mcp"
@@ -34,10 +35,13 @@ type Servers struct {
 
 var _ tools.External = (*Servers)(nil)
 
+// headStart is what the first request of a conversation takes, twice. Its tools are known from the last time.
+const headStart = 250 * time.Millisecond
+
 // newServers returns the servers of a project in a directory, whose processes run confines. version is that of this program.
 func newServers(all []mcp.Server, p Place, dir string, run *sandbox.Runner, version string) *Servers {
 	s := &Servers{all: all, state: filepath.Join(p.State, "mcp"), runner: run, kept: map[string][]mcp.Tool{}}
-	s.options = mcp.Options{Start: s.start, Root: dir, Version: version}
+	s.options = mcp.Options{Start: s.start, Root: dir, Version: version, HeadStart: headStart}
 	return s
 }
 

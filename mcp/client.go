@@ -27,6 +27,8 @@ type client struct {
 	o       *Options
 	need    chan struct{}
 	stale   chan struct{} // the server says that a list has changed
+	begin   chan struct{} // closed by the first who waits for the server
+	once    sync.Once     // closes it
 	modern  bool          // the server refused the handshake of 2025: speak the protocol of 2026
 	mu      sync.Mutex
 	status  Status
@@ -45,7 +47,7 @@ type link struct {
 }
 
 func newClient(s Server, o *Options) *client {
-	c := &client{server: s, o: o, need: make(chan struct{}, 1), stale: make(chan struct{}, 1), changed: make(chan struct{}),
+	c := &client{server: s, o: o, need: make(chan struct{}, 1), stale: make(chan struct{}, 1), begin: make(chan struct{}), changed: make(chan struct{}),
 		status: Status{Server: s.Name, State: Connecting}}
 	if s.Disabled {
 		c.status.State = Disabled
@@ -56,6 +58,13 @@ func newClient(s Server, o *Options) *client {
 // run keeps the server connected until ctx ends.
 func (c *client) run(ctx context.Context) error {
 	defer c.set(Failed, centurion.ErrShutdown)
+	if c.o.HeadStart > 0 {
+		select {
+		case <-c.begin:
+		case <-time.After(c.o.HeadStart):
+		case <-ctx.Done():
+		}
+	}
 	for failures := 1; ctx.Err() == nil; failures++ {
 		lasted, err := c.live(ctx)
 		if lasted >= steady {
@@ -118,6 +127,7 @@ func (c *client) now() (Status, Listing) {
 
 // settle waits while the server is connecting, and returns its connection, or nil without one.
 func (c *client) settle(ctx context.Context, once bool) (*link, error) {
+	c.once.Do(func() { close(c.begin) })
 	for {
 		c.mu.Lock()
 		state, failed, l, changed := c.status.State, c.status.Err != nil, c.link, c.changed

@@ -74,7 +74,9 @@ type Options struct {
 	HTTP    http.RoundTripper // for the others; nil is one of its own
 	Root    string            // the project's directory, which servers may ask for
 	Version string            // of this program
-	Log     *slog.Logger      // gets what servers log, at debug level; nil drops it
+	// HeadStart is how long a server is not started for which nobody waits: many processes take the processor from who opens them.
+	HeadStart time.Duration
+	Log       *slog.Logger // gets what servers log, at debug level; nil drops it
 }
 
 // Listing is what the servers have at one moment.

@@ -199,6 +199,35 @@ func TestProcess(t *testing.T) {
 	}
 }
 
+// With a head start nothing begins before it has passed, or somebody waits for a server.
+func TestHeadStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &starter{serve: map[string]func(io.Reader, io.Writer) error{"a": through(newServer()), "b": through(newServer())}}
+		cs := Open(append(local("a"), local("b")...), Options{Start: st.start, Root: "/", HeadStart: time.Second})
+		defer cs.Close()
+		states := func() string {
+			cs.Tools()
+			synctest.Wait()
+			l := cs.Tools()
+			return string(l.Servers[0].State + " " + l.Servers[1].State)
+		}
+		began := time.Now()
+		if got := states(); got != "connecting connecting" {
+			t.Error(got)
+		}
+		if r, err := cs.Read(t.Context(), "a", "note://1"); err != nil || r.Text != "noted" || time.Since(began) != 0 {
+			t.Errorf("%+v after %s, %v", r, time.Since(began), err)
+		}
+		if got := states(); got != "ready connecting" {
+			t.Error(got)
+		}
+		time.Sleep(time.Second)
+		if got := states(); got != "ready ready" {
+			t.Error(got)
+		}
+	})
+}
+
 // Servers that never answer delay neither Open nor the first list.
 func TestSilentServersDelayNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -9,6 +9,7 @@ run ./store "^BenchmarkUpdate\$" 2000x
 run ./store "^BenchmarkUpdate50\$" 20x
 run ./cmd/centurion '^BenchmarkVersion$' 20x
 run ./cmd/centurion '^BenchmarkPrompt$' 20x
+run ./cmd/centurion '^BenchmarkFirstRequest$' 20x
 run ./session '^BenchmarkRound$' 500x
 run ./session '^BenchmarkSessions$' 5x
 run ./orchestrator '^BenchmarkMission50$' 3x

@@ -105,7 +105,7 @@ func (h handler) posts() map[string]http.HandlerFunc {
 			p.Origin = centurion.OriginPerson
 			return h.api.Prompt(ctx, p)
 		}),
-		"/tidy": post(func(ctx context.Context, _ request, o retention.TidyOptions) (any, error) { return h.api.Tidy(ctx, o) }),
+		"/tidy":            post(func(ctx context.Context, _ request, o retention.TidyOptions) (any, error) { return h.api.Tidy(ctx, o) }),
 		"/servers/content": post(func(ctx context.Context, _ request, q ServerQuery) (any, error) { return h.api.Content(ctx, q) }),
 		"/sessions/{id}/compact": post(func(ctx context.Context, r request, b compactBody) (any, error) {
 			return done(h.api.Compact(ctx, r.PathValue("id"), b.Model))

@@ -1,15 +1,19 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"centurion/provider/scripted"
 )
@@ -63,5 +67,45 @@ func TestServeServers(t *testing.T) {
 		if want := map[string]string{"command": "Review it with great care. $1 @a.txt", "message": "Resource note://1 of work:\n\nIt is noted."}[path]; !strings.Contains(got, want) {
 			t.Errorf("%s: %s", path, got)
 		}
+	}
+}
+
+// Of 20 MCP servers 5 never answer, and the others not before the model was asked: the first request waits for none of them.
+func TestServersDelayNothing(t *testing.T) {
+	asked, gone := make(chan struct{}), make(chan struct{})
+	ask := sync.OnceFunc(func() { close(asked) })
+	model := scripted.Func(func(scripted.Request) scripted.Answer { ask(); return scripted.Answer{Say: "hello"} })
+	address, err := model.Serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	servers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		open := asked
+		if r.URL.Path == "/silent" {
+			open = gone
+		}
+		select {
+		case <-open:
+		case <-r.Context().Done():
+		}
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer servers.Close()
+	defer close(gone)
+	all := map[string]any{}
+	for i := range 20 {
+		all[fmt.Sprint("s", i)] = map[string]string{"type": "remote", "url": servers.URL + map[bool]string{true: "/silent", false: "/late"}[i < 5]}
+	}
+	configuration, err := json.Marshal(map[string]any{"mcp": all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cli{in: strings.NewReader(""), out: io.Discard, err: t.Output(), env: []string{"HOME=" + t.TempDir(), "CENTURION_HOME=" + t.TempDir(), "OPENAI_API_KEY=x",
+		"OPENAI_BASE_URL=" + address, "OPENCODE_CONFIG_CONTENT=" + string(configuration)}}
+	late := time.AfterFunc(20*time.Second, ask) // a server has 30
+	code := c.run(t.Context(), []string{"run", "--profile", "assistant", "--model", "openai/gpt-5", "--format", "json", "--dir", t.TempDir(), "hello"})
+	if n := len(model.Requests()); code != 0 || n != 1 || !late.Stop() {
+		t.Errorf("it exits with %d after %d requests, in time: %t", code, n, late.Stop())
 	}
 }
