@@ -288,7 +288,7 @@ func (p Place) confinement(cfg *config.Config, home, dir string) (*sandbox.Confi
 	limits := sandbox.DefaultLimits()
 	limits.Processes = cmp.Or(cfg.Own.MaxProcesses, limits.Processes)
 	limits.Memory = cmp.Or(int64(cfg.Own.MaxMemory)<<20, limits.Memory)
-	return &sandbox.Confinement{Way: way, Read: []string{p.Dir, p.plugins()}, Hide: append(sandbox.Hidden(home), filepath.Dir(filepath.Dir(p.State))),
+	return &sandbox.Confinement{Way: way, Read: append([]string{p.Dir, p.plugins()}, pluginCode(home)...), Hide: append(sandbox.Hidden(home), filepath.Dir(filepath.Dir(p.State))),
 		Home: home, Protect: []string{".git", ".opencode"}, Caches: sandbox.Caches(home, os.Getenv), Limits: limits, Cache: cache, Dir: dir}, nil
 }
 

@@ -35,6 +35,7 @@ type served struct {
 	env     []string
 	dir     string // where it runs, absolute
 	own     string // the directory in which it may write
+	plain   bool   // it has no use for OpenCode's configuration
 }
 
 // serve starts a program, confined like a command of an agent, with the network. It may write in a directory of its own and in temporary
@@ -43,9 +44,12 @@ func serve(ctx context.Context, run *sandbox.Runner, s served) (*program, error)
 	if err := os.MkdirAll(s.own, 0o700); err != nil {
 		return nil, StateError(s.own, err)
 	}
-	env, err := ownConfig(run, s.own, s.name)
-	if err != nil {
-		return nil, err
+	var env []string
+	if !s.plain {
+		var err error
+		if env, err = ownConfig(run, s.own, s.name); err != nil {
+			return nil, err
+		}
 	}
 	words := make([]string, len(s.command))
 	for i, w := range s.command {
@@ -86,7 +90,7 @@ func serve(ctx context.Context, run *sandbox.Runner, s served) (*program, error)
 
 // start starts a server.
 func (s *Servers) start(ctx context.Context, one mcp.Server) (mcp.Process, error) {
-	of := served{name: "MCP server " + one.Name, command: one.Command, dir: s.options.Root, own: filepath.Join(s.state, fileName(one))}
+	of := served{name: "MCP server " + one.Name, command: one.Command, dir: s.options.Root, own: filepath.Join(s.state, fileName(one)), plain: true}
 	if filepath.IsAbs(one.Cwd) {
 		of.dir = one.Cwd
 	} else if one.Cwd != "" {
