@@ -23,6 +23,7 @@ run ./worktree '^BenchmarkTake50$' 1x
 run ./worktree '^BenchmarkWorkspaces$' 1x
 run ./sandbox '^BenchmarkConfined$' 200x
 run ./plugin '^BenchmarkHook$' 3000x
+run ./cmd/centurion '^BenchmarkPlugin50$' 5x
 run ./verify '^BenchmarkProve$' 10x
 run ./orchestrator '^BenchmarkMerge$' 10x
 run ./orchestrator '^BenchmarkSideBySide$' 1x

@@ -53,7 +53,7 @@ func BenchmarkPlugin50(b *testing.B) {
 	}
 	took, cpu := map[bool][]time.Duration{}, map[bool][]time.Duration{}
 	for b.Loop() {
-		for _, with := range []bool{false, true} {
+		for _, with := range []bool{len(took[true])%2 == 1, len(took[true])%2 == 0} { // each is the first one as often
 			file := filepath.Join(plugins, "every.js")
 			if err := os.RemoveAll(file); err != nil {
 				b.Fatal(err)
