@@ -172,7 +172,7 @@ func TestSpawnedFailed(t *testing.T) {
 	for _, tt := range []struct{ text, msg, hint string }{
 		{"", "", ""},
 		{"centurion: the model custom/m is in no list\n", "", ""},
-		{"centurion: the model custom/m is in no list\ncenturion: no model is configured\nnext: export OPENAI_API_KEY=…\n", "no model is configured", "export OPENAI_API_KEY=…"},
+		{"centurion: the model custom/m is in no list\ncenturion: no model is configured\nnext: export OPENAI_API_KEY=…\ncenturion: what came later\n", "no model is configured", "export OPENAI_API_KEY=…"},
 	} {
 		if err := os.WriteFile(log, []byte(before+tt.text), 0o600); err != nil {
 			t.Fatal(err)
