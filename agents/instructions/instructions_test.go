@@ -313,6 +313,7 @@ func TestSkills(t *testing.T) {
 		"too long a name":         {files: map[string]string{p + ".claude/skills/" + strings.Repeat("a", 65) + "/SKILL.md": skill(strings.Repeat("a", 65), "d", "x")}, problem: "at most 64"},
 		"no description":          {files: map[string]string{p + ".claude/skills/a/SKILL.md": skill("a", "", "x")}, problem: "no description"},
 		"long description":        {files: map[string]string{p + ".claude/skills/a/SKILL.md": skill("a", strings.Repeat("é", 1025), "x")}, problem: "1025 characters"},
+		"as long as it may be":    {files: map[string]string{p + ".claude/skills/" + strings.Repeat("a", 64) + "/SKILL.md": skill(strings.Repeat("a", 64), strings.Repeat("é", 1024), "x")}, found: ".claude/skills/" + strings.Repeat("a", 64)},
 		"no front matter":         {files: map[string]string{p + ".claude/skills/a/SKILL.md": "# A\n"}, problem: "no front matter"},
 		"open front matter":       {files: map[string]string{p + ".claude/skills/a/SKILL.md": "---\nname: a\n"}, problem: "no front matter"},
 		"broken":                  {files: map[string]string{p + ".claude/skills/a/SKILL.md": "---\nname: [a\n---\n"}, problem: "front matter cannot be read"},
@@ -333,7 +334,7 @@ func TestSkills(t *testing.T) {
 			var dirs []string
 			for _, s := range all {
 				dirs = append(dirs, s.Dir)
-				if s.Body != "x" || s.Description != "d" || s.Person != strings.HasPrefix(s.Dir, "~") || s.File != s.Dir+"/SKILL.md" {
+				if s.Body != "x" || s.Description != "d" && s.Description != strings.Repeat("é", maxDescription) || s.Person != strings.HasPrefix(s.Dir, "~") || s.File != s.Dir+"/SKILL.md" {
 					t.Errorf("%+v", s)
 				}
 			}
