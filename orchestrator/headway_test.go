@@ -3,8 +3,10 @@ package orchestrator
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"centurion"
+	"centurion/guard"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/provider/scripted"
@@ -53,4 +55,37 @@ func TestWorkerWithoutHeadway(t *testing.T) {
 		t.Fatalf("after %d rounds: %+v", task.Rounds, task.Error)
 	}
 	has(t, task.Error.Message, "called read 10 times in a row", "is/not/there.txt")
+}
+
+// What a person says while the Commander works is a fresh start: what it did not get done before no longer counts.
+func TestPersonIsAFreshStart(t *testing.T) {
+	for name, c := range map[string]struct {
+		speaks bool
+		want   int // requests
+	}{"nobody": {false, 8}, "a person": {true, 11}} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			bubble(t, map[string]script{"commander": func(scripted.Request) scripted.Answer {
+				switch asked++; asked {
+				case 1:
+					return do(plans("- [ ] T1 One"))
+				case 5: // the third time that nothing was done
+					return do(call("bash", args{"command": "sleep 1m", "description": "x"}))
+				}
+				return say("later")
+			}}, func(r *rig) {
+				var g guard.Group
+				m := r.start(centurion.MissionOptions{})
+				done := r.inBackground(&g, m.ID)
+				if time.Sleep(30 * time.Second); c.speaks {
+					r.send(m.ID, "0", "go on", false)
+				}
+				<-done
+				if err := g.Wait(); err != nil {
+					t.Fatal(err)
+				}
+				equal(t, "requests", asked, c.want)
+			})
+		})
+	}
 }
