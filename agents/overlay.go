@@ -350,7 +350,7 @@ func (c *Cast) Roster(a Agent) string {
 		if !a.MayDelegate(to.Name) {
 			continue
 		}
-		has := text.When(len(to.External) > 0 && !c.one(), "has the tools "+strings.Join(to.Picked(), " "))
+		has := text.When(len(to.External) > 0, "has the tools "+strings.Join(to.Picked(), " "))
 		if to.Custom {
 			fmt.Fprintf(&b, "- %s: %s\n", to.Name, strings.Join(text.Filled(cmp.Or(to.Description, "no description"), has), "; "))
 		} else if has != "" {
