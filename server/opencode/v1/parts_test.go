@@ -21,6 +21,7 @@ func TestParts(t *testing.T) {
 		"an id of a part":       {`[{"id":"prt_1","type":"text","text":"a"}]`, "a", "text a"},
 		"file":                  {`[{"type":"text","text":"look"},{"type":"file","mime":"text/markdown","filename":"R","url":"` + dir + `/README.md"}]`, "look", "text look|synthetic File README.md:\n\n# A\n\nA needle.\n|file text/plain R " + dir + "/README.md"},
 		"file alone":            {`[{"type":"file","mime":"text/plain","filename":"R.md","url":"` + dir + `/README.md"}]`, "[file R.md]", "synthetic File README.md:\n\n# A\n\nA needle.\n|file text/plain R.md " + dir + "/README.md"},
+		"file and blanks":       {`[{"type":"text","text":" \n"},{"type":"file","mime":"text/plain","filename":"R.md","url":"` + dir + `/README.md"}]`, "[file R.md]", "text  \n|synthetic File README.md:\n\n# A\n\nA needle.\n|file text/plain R.md " + dir + "/README.md"},
 		"lines":                 {`[{"type":"file","mime":"text/plain","url":"` + dir + `/README.md?start=3&end=3"}]`, "[file]", "synthetic File README.md, lines 3 to 3:\n\nA needle.\n|file text/plain  " + dir + "/README.md?start=3&end=3"},
 		"lines to the end":      {`[{"type":"file","mime":"text/plain","url":"` + dir + `/README.md?start=2"}]`, "[file]", "synthetic File README.md, lines 2 to 4:\n\n\nA needle.\n|file text/plain  " + dir + "/README.md?start=2"},
 		"lines that are none":   {`[{"type":"file","mime":"text/plain","url":"` + dir + `/README.md?start=99&end=1"}]`, "[file]", "synthetic File README.md, lines 4 to 4:\n\n|file text/plain  " + dir + "/README.md?start=99&end=1"},

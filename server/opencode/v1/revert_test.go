@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/orchestrator/branches"
+	"centurion/server"
 	"centurion/store"
 )
 
@@ -90,5 +92,36 @@ func TestTellKept(t *testing.T) {
 	text, err := reader.Next(t.Context())
 	if err != nil || !strings.Contains(string(text), `"title":"2 files not reverted","message":"changed since, and left as it is: a, b","variant":"warning"`) {
 		t.Errorf("told %s, %v", text, err)
+	}
+}
+
+// written is a host that knows what one message has changed.
+type written struct {
+	server.API
+	message string
+}
+
+func (w written) Written(_ context.Context, _, message string) ([]centurion.FileDiff, error) {
+	if message != w.message {
+		return nil, &centurion.Error{Kind: centurion.KindNotFound}
+	}
+	return []centurion.FileDiff{{FileChange: centurion.FileChange{Path: "a.go", Status: "renamed", Added: 1, Deleted: 2}, Hunks: []centurion.Hunk{{Header: "@@ -1 +1 @@", Text: "+x\n"}}}}, nil
+}
+
+// What a message has changed is told by its id; nothing is told of a session as a whole, or of an answer.
+func TestDiffOfAMessage(t *testing.T) {
+	x := newRig(t)
+	api := x.project.API()
+	id := centurion.NewID(centurion.PrefixMessage)
+	x.project.API = func() server.API { return written{api, id} }
+	for query, want := range map[string]string{
+		"?messageID=" + id: `[{"file":"a.go","patch":"Index: a.go\n` + strings.Repeat("=", 67) + `\n--- a.go\t\n+++ a.go\t\n@@ -1 +1 @@\n+x\n","additions":1,"deletions":2,"status":"modified"}]`,
+		"?messageID=" + centurion.NewID(centurion.PrefixMessage): "[]",
+		"?messageID=x": "[]",
+		"":             "[]",
+	} {
+		if status, body := x.ask("GET", "/session/"+x.root.ID+"/diff"+query, ""); status != 200 || body != want {
+			t.Errorf("%s: %d %s", query, status, body)
+		}
 	}
 }

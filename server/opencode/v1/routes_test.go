@@ -1,11 +1,13 @@
 package v1
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,6 +66,8 @@ func TestBadRequests(t *testing.T) {
 		"too long a text":            {"POST", "/session/" + id + "/message", `{"parts":[{"type":"text","text":"` + strings.Repeat("x", mail.MaxPost+1) + `"}]}`, 400, "longer than 256 KB"},
 		"an agent that is not there": {"POST", "/session/" + id + "/message", `{"parts":[{"type":"agent","name":"workr"}]}`, 400, `did you mean \"worker\"?`},
 		"work without a prompt":      {"POST", "/session/" + id + "/message", `{"parts":[{"type":"subtask","agent":"worker","description":"x"}]}`, 400, "a prompt"},
+		"work for nobody":            {"POST", "/session/" + id + "/message", `{"parts":[{"type":"subtask","description":"x","prompt":"y"}]}`, 400, "an agent"},
+		"work without a name":        {"POST", "/session/" + id + "/message", `{"parts":[{"type":"subtask","agent":"worker","prompt":"y"}]}`, 400, "a description"},
 		"an id that is no message's": {"POST", "/session/" + id + "/message", `{"parts":[{"type":"text","text":"go"}],"messageID":"prt_1"}`, 400, "does not begin with msg"},
 		"an id with a path":          {"POST", "/session/" + id + "/message", `{"parts":[{"type":"text","text":"go"}],"messageID":"msg_/x"}`, 400, "messageID"},
 		"a message id given twice":   {"POST", "/session/" + x.root.ID + "/message", `{"parts":[{"type":"text","text":"go"}],"messageID":"msg_taken"}`, 400, "there is a message msg_taken already"},
@@ -245,6 +249,57 @@ func TestDialects(t *testing.T) {
 		_ = resp.Body.Close()
 		if got := resp.Header.Get(DialectsHeader); got != want {
 			t.Errorf("%s: %q", path, got)
+		}
+	}
+}
+
+// A page of a list names the next one as OpenCode's clients follow it, with what was asked for; the last page names none.
+func TestPagesAreLinked(t *testing.T) {
+	at, err := url.Parse("/session/ses_1/message?limit=2&before=old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cursor, want := range map[string]string{"msg_9": `msg_9 </session/ses_1/message?before=msg_9&limit=2>; rel="next"`, "": " "} {
+		h := http.Header{}
+		paged{cursor: cursor, url: at}.head(h)
+		if got := h.Get("X-Next-Cursor") + " " + h.Get("Link"); got != want {
+			t.Errorf("%q: %s, want %s", cursor, got, want)
+		}
+	}
+}
+
+// A conversation with an assistant continues with another one; any other session keeps its agent.
+func TestMayTake(t *testing.T) {
+	x := newRig(t)
+	given := x.project.Catalog
+	x.project.Catalog = func(ctx context.Context) (Catalog, error) {
+		c, err := given(ctx)
+		c.Agents = append(c.Agents, Agent{Name: "helper", Profile: "assistant"})
+		return c, err
+	}
+	talk := centurion.Session{Agent: "assistant", Metadata: centurion.SessionMeta{Profile: "assistant"}}
+	below, mission := talk, centurion.Session{Agent: "commander"}
+	below.ParentID = "ses_1"
+	for _, c := range []struct {
+		name string
+		s    centurion.Session
+		b    Begin
+		kind centurion.Kind
+	}{
+		{"nobody is named", talk, Begin{}, ""},
+		{"its own", talk, Begin{Agent: "Assistant"}, ""},
+		{"another assistant", talk, Begin{Agent: "helper"}, ""},
+		{"another assistant, without an answer", talk, Begin{Agent: "helper", noReply: true}, centurion.KindConflict},
+		{"an agent of missions", talk, Begin{Agent: "commander"}, centurion.KindConflict},
+		{"nobody of that name", talk, Begin{Agent: "nobody"}, centurion.KindUsage},
+		{"a mission", talk, Begin{Profile: "mission"}, centurion.KindConflict},
+		{"a helper's session", below, Begin{Agent: "helper"}, centurion.KindConflict},
+		{"a mission's own", mission, Begin{Agent: "commander"}, ""},
+		{"an assistant in a mission", mission, Begin{Agent: "helper"}, centurion.KindConflict},
+		{"nobody in a mission", mission, Begin{Agent: "nobody"}, centurion.KindUsage},
+	} {
+		if err := x.project.mayTake(t.Context(), c.s, c.b); centurion.KindOf(err) != c.kind {
+			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 }

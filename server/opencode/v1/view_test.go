@@ -107,6 +107,7 @@ func TestFactsBecomeEvents(t *testing.T) {
 	if in := state["input"].(map[string]any); in["subagent_type"] != "worker" || in["description"] == nil {
 		t.Errorf("the call is told with %v", in)
 	}
+	x.fact(centurion.EventTaskUpdated, child.ID, task.ID, nil, nil) // nothing is new
 	task.Status = centurion.TaskCompleted
 	x.fact(centurion.EventTaskCompleted, child.ID, task.ID, nil, func(tx *store.Tx) error { return tx.PutTask(&task) })
 	expect("part task completed")
