@@ -19,13 +19,13 @@ func TestDelegationAndItsTurn(t *testing.T) {
 	b, boss := newBoss(t)
 	begun := 0
 	b.Begun = func() { begun++ }
-	b.must("delegate_task", args{"agent": "worker", "description": "x", "prompt": "y", "context": true})
-	if d := boss.delegated[0]; !d.Context || begun != 1 {
-		t.Errorf("%+v, begun %d times", d, begun)
+	r := b.must("delegate_task", args{"agent": "worker", "description": "x", "prompt": "y", "context": true})
+	if d := boss.delegated[0]; !d.Context || begun != 1 || r.Metadata["background"] != true {
+		t.Errorf("%+v, begun %d times: %v", d, begun, r.Metadata)
 	}
-	b.must("delegate_task", args{"agent": "worker", "description": "x", "prompt": "y", "background": false})
-	if d := boss.delegated[1]; d.Context || begun != 2 {
-		t.Errorf("%+v, begun %d times", d, begun)
+	r = b.must("delegate_task", args{"agent": "worker", "description": "x", "prompt": "y", "background": false})
+	if d := boss.delegated[1]; d.Context || begun != 2 || r.Metadata["background"] != nil {
+		t.Errorf("%+v, begun %d times: %v", d, begun, r.Metadata)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		boss.ends, b.Await = time.Hour, 30*time.Minute

@@ -88,6 +88,11 @@ func TestGlob(t *testing.T) {
 	b.refused("glob", args{"pattern": "/*"}, centurion.KindPermission, "external_directory")
 
 	for i := range 120 {
+		if i == globMatches {
+			if r := b.must("glob", args{"pattern": "many/*"}); strings.Contains(r.Output, "newest") || r.Metadata["count"] != globMatches || r.Metadata["truncated"] != false {
+				t.Errorf("all that may be shown: %v, %s", r.Metadata, r.Output)
+			}
+		}
 		b.put(fmt.Sprintf("many/%03d.txt", i), "")
 	}
 	says(t, b.must("glob", args{"pattern": "many/*"}).Output, "(the newest 100 of 120;")
@@ -228,6 +233,16 @@ func BenchmarkGrep(b *testing.B) {
 	for b.Loop() {
 		if _, err := runGrep(b.Context(), bn.Call, grepInput{Pattern: "needl[e]"}); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// The title of a script is its first line, and shows once that there is more.
+func TestFirstLine(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	for script, want := range map[string]string{"": "", " a \n": "a", "a\nb": "a …", "a\n\n": "a", long: headRunes(long, 80), long + "\nb": headRunes(long, 80)} {
+		if got := firstLine(script); got != want {
+			t.Errorf("%q: %q, want %q", script, got, want)
 		}
 	}
 }
