@@ -2,6 +2,7 @@ package frozen
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -86,6 +87,48 @@ func TestTake(t *testing.T) {
 	}
 	if now, kept := counts(t, d, st); now != "old" || kept != "old" {
 		t.Errorf("an item that is gone: %s, %s", now, kept)
+	}
+}
+
+// The mission's own check is kept with the newest task that has frozen checks, whatever its item is, and beside that item's.
+func TestTakeOwn(t *testing.T) {
+	t.Parallel()
+	d, st, ws := handedOut(t, "ask")
+	if err := ws.WriteFile(ws.Todo().Path(), []byte("# Plan\n- verify: `whole`\n- [~] T1 One\n  - verify: `new`\n")); err != nil {
+		t.Fatal(err)
+	}
+	err := st.Update(t.Context(), func(tx *store.Tx) error {
+		task, err := tx.Task("tsk_2")
+		if err != nil {
+			return err
+		}
+		task.Frozen = &centurion.Frozen{Verify: []string{"old"}, Own: []string{"part"}}
+		return errors.Join(tx.PutTask(&task), tx.PutTask(&centurion.Task{ID: "tsk_3", Mission: "msn_1", Status: centurion.TaskRunning}))
+	})
+	if err := errors.Join(err, d.Load(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	var own centurion.Exchange
+	for _, x := range d.Foreign() {
+		if x.Item == "" {
+			own = x
+		}
+	}
+	if !slices.Equal(own.From, []string{"part"}) || !slices.Equal(own.To, []string{"whole"}) {
+		t.Fatalf("%+v", d.Foreign())
+	}
+	if err := d.Take(t.Context(), own); err != nil {
+		t.Fatal(err)
+	}
+	task, err := st.Task(t.Context(), "tsk_2")
+	if err != nil || !slices.Equal(task.Frozen.Own, []string{"whole"}) || !slices.Equal(task.Frozen.Verify, []string{"old"}) {
+		t.Errorf("%+v, %v", task.Frozen, err)
+	}
+	if err := d.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left := d.Foreign(); len(left) != 1 || left[0].Item != "T1" {
+		t.Errorf("after a restart: %+v", left)
 	}
 }
 
