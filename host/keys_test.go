@@ -66,6 +66,12 @@ func TestModelGetsNoKeys(t *testing.T) {
 		t.Errorf("a cut answer: %s", got)
 	}
 
+	m.Model = spoken{asked: &req, deltas: []provider.Delta{{Type: provider.Text, Text: "half " + own[:5]}, {Type: provider.Reasoning, Text: own[5:]},
+		{Type: provider.CallInput, Text: own[:4]}, {Type: provider.Waiting}, {Type: provider.Done}}}
+	if got := said(t, m, nil); got != `1"half zq7-0" 2"wn-key" 0 5"zq7-" 7` {
+		t.Errorf("parts that are not ended: %s", got)
+	}
+
 	given := provider.Request{System: "use " + own, Messages: []provider.Message{{Text: pat, Reasoning: own, Thoughts: []provider.Thought{{Text: own, Metadata: signed}, {Text: "clean"}},
 		Calls: []provider.Call{{Arguments: `{"a":"` + own + `\n` + pat + `"}`}}}}}
 	before := fmt.Sprint(given)
