@@ -83,3 +83,31 @@ func TestPartialIndexes(t *testing.T) {
 		})
 	}
 }
+
+// What is put aside at the same moment as something else has a name of its own, and nothing is overwritten.
+func TestAsideOverwritesNothing(t *testing.T) {
+	sv := salvage{path: filepath.Join(t.TempDir(), "p.db")}
+	var r Report
+	for _, text := range []string{"one", "two", "three"} {
+		if err := os.WriteFile(sv.path+"-wal", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := sv.aside(&r, ".damaged", "-wal"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sv.aside(&r, ".damaged", "-wal"); err != nil { // it is gone
+		t.Fatal(err)
+	}
+	var got []string
+	for _, file := range r.Aside {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, filepath.Base(file)+" "+string(b))
+	}
+	if want := []string{"p.db.damaged-wal one", "p.db.damaged.2-wal two", "p.db.damaged.3-wal three"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
