@@ -77,7 +77,7 @@ func TestWeight(t *testing.T) {
 		st.Input = []byte(`{"a":1}`)
 		return centurion.Part{Type: centurion.PartTool, Tool: "ls", State: &st}
 	}
-	sealed := map[string]any{"p": map[string]any{"sealed": x(100)}}
+	sealed := map[string]any{"p": map[string]any{"id": x(20), "sealed": x(50)}, "q": map[string]any{"sealed": x(30)}}
 	picture := []centurion.File{{Mime: centurion.MimePNG, Data: []byte("x")}}
 	tokens := tokensOfFiles(picture)
 	withFile := call(centurion.ToolState{Status: centurion.ToolCompleted, Attachments: []centurion.Part{{Type: centurion.PartFile, File: &picture[0]}}})
