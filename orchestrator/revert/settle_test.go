@@ -1,6 +1,7 @@
 package revert
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -8,6 +9,8 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/orchestrator/notes"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/workspace"
 )
@@ -168,5 +171,36 @@ func TestRestoreAfterAResume(t *testing.T) {
 	told, err := st.PendingDeliveries(t.Context(), "ses_0")
 	if err != nil || len(told) != 1 || !strings.Contains(told[0].Text, "The user has brought back T1") || !strings.Contains(told[0].Text, "Done again in the plan: T1.") {
 		t.Errorf("%+v, %v", told, err)
+	}
+}
+
+// The host's summary of an end that a rewind has undone is marked; any other pause leaves it as it is, and so does a rewind elsewhere.
+func TestMarkRewoundSummary(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status  centurion.MissionStatus
+		reason  string
+		session string
+		summary string
+		marked  bool
+	}{
+		"rewound":            {centurion.MissionPaused, state.Rewound, "ses_0", "msn_1", true},
+		"paused":             {centurion.MissionPaused, "a person", "ses_0", "msn_1", false},
+		"at work":            {centurion.MissionRunning, state.Rewound, "ses_0", "msn_1", false},
+		"a worker's":         {centurion.MissionPaused, state.Rewound, "ses_1", "msn_1", false},
+		"of another mission": {centurion.MissionPaused, state.Rewound, "ses_0", "msn_2", false},
+	} {
+		d, st, _ := done(t, centurion.Mission{Status: c.status, Reason: c.reason})
+		err := st.Update(t.Context(), func(tx *store.Tx) error {
+			return tx.PutSession(&centurion.Session{ID: c.session, Agent: "commander", Metadata: centurion.SessionMeta{Mission: "msn_1", Address: "0/"}})
+		})
+		text := notes.HostSummary + c.summary + ", 2026-01-02 -->\n# x\n\nx\n"
+		if err := errors.Join(err, d.ws.WriteFile(workspace.SummaryPath, []byte(text)), d.MarkRewound(t.Context(), c.session)); err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := d.ws.ReadFile(workspace.SummaryPath, 0)
+		if heads, rest := workspace.CutReverted(string(got)); err != nil || rest != text || (heads != "") != c.marked {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
 	}
 }
