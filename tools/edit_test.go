@@ -299,3 +299,21 @@ func BenchmarkEdit(b *testing.B) {
 		}
 	}
 }
+
+// New content is written as the old was: only where the old did so throughout, and the new has anything to change.
+func TestLikeBefore(t *testing.T) {
+	mark := string(bom)
+	for _, c := range []struct{ old, content, want, kept string }{
+		{"a\r\nb\r\n", "c\nd\n", "c\r\nd\r\n", "CRLF line ends"},
+		{"a\r\nb\r\n", "c", "c", ""},
+		{"a\r\nb\r\n", "c\r\nd\n", "c\r\nd\n", ""},
+		{"a\r\nb\n", "c\n", "c\n", ""},
+		{"a\n", "c\n", "c\n", ""},
+		{mark + "a\n", "c\n", mark + "c\n", "byte order mark"},
+		{mark + "a\n", mark + "c\n", mark + "c\n", ""},
+	} {
+		if data, kept := likeBefore([]byte(c.old), []byte(c.content)); string(data) != c.want || !strings.Contains(kept, c.kept) || (kept == "") != (c.kept == "") {
+			t.Errorf("%q after %q: %q, kept %q", c.content, c.old, data, kept)
+		}
+	}
+}
