@@ -57,7 +57,7 @@ func TestAskRoutes(t *testing.T) {
 	x := newRig(t)
 	var said []string
 	api := x.project.API()
-	x.project.API = func() server.API { return answered{api, &said} }
+	x.answers(answered{api, &said})
 	call := store.Ask{ID: "per_call", Type: store.AskPermission, Message: "msg_1", Call: "c1", Permission: "bash", Patterns: []string{"rm x"}}
 	check := store.Ask{ID: "per_check", Type: store.AskPermission, Permission: "bash", Patterns: []string{"make"}}
 	plan := store.Ask{ID: "per_plan", Type: store.AskPlan, Text: "the plan"}
@@ -107,6 +107,41 @@ func TestAskRoutes(t *testing.T) {
 		status, body := x.ask("POST", c.path, c.body)
 		if got := strings.Join(said, ", "); got != c.want || status != c.status {
 			t.Errorf("%s %s: answered %q with %d %s", c.path, c.body, got, status, body)
+		}
+	}
+}
+
+// ending is a host that cannot end a session.
+type ending struct {
+	server.API
+	err error
+}
+
+func (e ending) Abort(context.Context, string, string) error { return e.err }
+
+// An abort where nothing runs is none; any other failure is told.
+func TestAbortOfNothing(t *testing.T) {
+	x := newRig(t)
+	api := x.project.API()
+	_, body := x.ask("POST", "/session", `{"agent":"assistant"}`)
+	var fresh struct{ ID string }
+	if err := json.Unmarshal([]byte(body), &fresh); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		session string
+		kind    centurion.Kind
+		status  int
+	}{
+		{x.root.ID, "", 200}, {x.root.ID, centurion.KindConflict, 200}, {x.root.ID, centurion.KindState, 500}, {fresh.ID, centurion.KindNotFound, 200},
+	} {
+		e := ending{API: api}
+		if c.kind != "" {
+			e.err = &centurion.Error{Kind: c.kind, Msg: "no"}
+		}
+		x.answers(e)
+		if status, body := x.ask("POST", "/session/"+c.session+"/abort", ""); status != c.status {
+			t.Errorf("%s: %d %s", c.kind, status, body)
 		}
 	}
 }

@@ -113,7 +113,7 @@ func TestDiffOfAMessage(t *testing.T) {
 	x := newRig(t)
 	api := x.project.API()
 	id := centurion.NewID(centurion.PrefixMessage)
-	x.project.API = func() server.API { return written{api, id} }
+	x.answers(written{api, id})
 	for query, want := range map[string]string{
 		"?messageID=" + id: `[{"file":"a.go","patch":"Index: a.go\n` + strings.Repeat("=", 67) + `\n--- a.go\t\n+++ a.go\t\n@@ -1 +1 @@\n+x\n","additions":1,"deletions":2,"status":"modified"}]`,
 		"?messageID=" + centurion.NewID(centurion.PrefixMessage): "[]",

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -40,7 +41,11 @@ type rig struct {
 	mission centurion.Mission
 	root    centurion.Session
 	begun   []Begin
+	api     atomic.Pointer[server.API]
 }
+
+// answers lets requests from now on be answered by another host.
+func (x *rig) answers(api server.API) { x.api.Store(&api) }
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
@@ -67,7 +72,8 @@ func newRig(t testing.TB) *rig {
 		return agent.Model{Ref: centurion.ModelRef{Provider: "custom", ID: "m"}}, nil
 	}})
 	local := &server.Local{Store: s, Hub: x.hub, Host: host}
-	p := &Project{Directory: ws.Dir(), Version: "9", All: &opencode.Hub{}, API: func() server.API { return local }, Files: ws, Note: func(text string) { t.Error(text) },
+	x.answers(local)
+	p := &Project{Directory: ws.Dir(), Version: "9", All: &opencode.Hub{}, API: func() server.API { return *x.api.Load() }, Files: ws, Note: func(text string) { t.Error(text) },
 		Follow: func(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error] {
 			return local.Events(ctx, q)
 		},
