@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"centurion"
-	"centurion/orchestrator/merge"
+	"centurion/orchestrator/brief"
 	"centurion/provider/scripted"
 )
 
@@ -155,11 +155,11 @@ func TestRedCheckIsTold(t *testing.T) {
 		before := []centurion.Receipt{{ID: "1", Command: "c", Output: "FAILED in 12 ms\n"}}
 		shown := func(output string) bool { return output == "FAILED in 12 ms" }
 		r2 := centurion.Receipt{ID: "2", Command: "c", Output: "FAILED in 7 ms", ExitCode: 1}
-		has(t, merge.AccountAgain(r2, before, shown), "ended with exit code 1", "It printed the same as the last time, but for numbers.")
+		has(t, brief.AccountAgain(r2, before, shown), "ended with exit code 1", "It printed the same as the last time, but for numbers.")
 		before[0].Passed = true
-		has(t, merge.AccountAgain(r2, before, shown), "<output>\nFAILED in 7 ms\n</output>")
+		has(t, brief.AccountAgain(r2, before, shown), "<output>\nFAILED in 7 ms\n</output>")
 		r2.Output = " "
-		has(t, merge.AccountAgain(r2, before, shown), "It printed nothing.")
+		has(t, brief.AccountAgain(r2, before, shown), "It printed nothing.")
 	})(t)
 }
 
@@ -183,5 +183,5 @@ func TestPersonsWordsAreTold(t *testing.T) {
 // What was taken out is shown as the difference that the work makes, and said to be that.
 func TestRemovedIsExplained(t *testing.T) {
 	t.Parallel()
-	has(t, merge.Hollow(centurion.Receipt{Command: "c", Removed: "-old\n+new\n"}).Text, "the + lines are what was missing then, the - lines what stood there instead", "<removed>\n-old\n+new\n</removed>")
+	has(t, brief.Hollow(centurion.Receipt{Command: "c", Removed: "-old\n+new\n"}), "the + lines are what was missing then, the - lines what stood there instead", "<removed>\n-old\n+new\n</removed>")
 }

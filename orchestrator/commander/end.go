@@ -10,6 +10,7 @@ import (
 	"centurion/event"
 	"centurion/loop"
 	"centurion/orchestrator/agent"
+	"centurion/orchestrator/brief"
 	"centurion/orchestrator/merge"
 	"centurion/orchestrator/notes"
 	"centurion/orchestrator/plan"
@@ -91,7 +92,7 @@ func (l *Loop) reopen(ctx context.Context, p plan.View, failed []centurion.Recei
 	l.checked = false
 	var missing []string
 	for _, r := range failed {
-		text := "the final check failed: " + merge.Account(r)
+		text := "the final check failed: " + brief.Account(r)
 		var back []string
 		for _, it := range p.Items() {
 			if !it.Group && slices.Contains(it.Verify, r.Command) && p.Doc.Status(it.ID) == todo.Done {

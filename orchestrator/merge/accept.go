@@ -9,6 +9,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/event"
+	"centurion/orchestrator/brief"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
@@ -57,7 +58,7 @@ func (m *Queue) Accept(ctx context.Context, a *Author, out *session.Outcome, ret
 	case failed == nil:
 		return nil, nil
 	}
-	return &Rejection{Text: m.failedText(a, *failed), Short: Account(*failed), Cause: event.ReturnedCheck, Command: failed.Command}, nil
+	return &Rejection{Text: m.failedText(a, *failed), Short: brief.Account(*failed), Cause: event.ReturnedCheck, Command: failed.Command}, nil
 }
 
 // landTask commits what a task's session has written, proves it on top of the mission's branch and merges it. stuck means that its
@@ -219,7 +220,7 @@ func (m *Queue) prove(ctx context.Context, a *Author, returns int) (*centurion.R
 
 // failedText tells a worker about a failed check if all write in the same place.
 func (m *Queue) failedText(a *Author, r centurion.Receipt) string {
-	text := "The host ran your acceptance command and it failed.\n" + Account(r)
+	text := "The host ran your acceptance command and it failed.\n" + brief.Account(r)
 	if len(m.claims.Others(a.Holder)) > 0 {
 		return text + "\nOthers are working in the project at the same time; if the failure is in their files, say so and end your turn."
 	}

@@ -137,9 +137,9 @@ func (m *Queue) ChecksExchanged(ctx context.Context, a *Author, changed []centur
 			case err != nil:
 				return notes, err
 			case r.Passed:
-				notes = append(notes, x.Item+": "+Passed(r))
+				notes = append(notes, x.Item+": "+brief.Passed(r))
 			default:
-				notes = append(notes, x.Item+": "+Account(r))
+				notes = append(notes, x.Item+": "+brief.Account(r))
 			}
 		}
 	}

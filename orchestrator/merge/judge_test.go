@@ -9,6 +9,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/event"
+	"centurion/orchestrator/brief"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
@@ -350,7 +351,7 @@ func TestWhatCountsAsTheSameOutput(t *testing.T) {
 	} {
 		was := before
 		c.change(&was)
-		got := AccountAgain(now, []centurion.Receipt{was}, func(output string) bool { return !strings.Contains(output, "99") })
+		got := brief.AccountAgain(now, []centurion.Receipt{was}, func(output string) bool { return !strings.Contains(output, "99") })
 		if strings.Contains(got, "the same as the last time") != c.same || strings.Contains(got, "FAILED") == c.same {
 			t.Errorf("%s: %s", name, got)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/brief"
 	"centurion/orchestrator/claims"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/speculation"
@@ -75,13 +76,13 @@ func TestSameOutputWasShown(t *testing.T) {
 	third := centurion.Receipt{ID: "rcp_3", Command: "c", Task: "tsk_1", ExitCode: 1, Output: "FAILED in 9 ms\n"}
 	same := func(what string, r centurion.Receipt, want bool, before ...centurion.Receipt) {
 		t.Helper()
-		got := AccountAgain(r, before, func(output string) bool { return mission.Shown(t.Context(), "tsk_1", output) })
+		got := brief.AccountAgain(r, before, func(output string) bool { return mission.Shown(t.Context(), "tsk_1", output) })
 		if strings.Contains(got, "the same as the last time") != want || strings.Contains(got, "FAILED") == want {
 			t.Errorf("%s: %s", what, got)
 		}
 	}
 	same("never shown", second, false, first)
-	say(Account(first), false)
+	say(brief.Account(first), false)
 	same("shown", second, true, first)
 	same("shown the first time", third, true, first, second)
 	passed := second
@@ -220,8 +221,8 @@ func TestAccount(t *testing.T) {
 		"`sh a` ended with exit code 1 after 7 ms. it took too long. It printed nothing.":                                    {Command: "sh a", Error: "it took too long"},
 		"`sh a | cat` ended with exit code 1 after 7 ms. A pipe fails if any of its commands does.\n<output>\nno\n</output>": {Command: "sh a | cat", Output: "no\n"},
 	} {
-		if r.ExitCode, r.Millis = 1, 7; Account(r) != want {
-			t.Errorf("%q, want %q", Account(r), want)
+		if r.ExitCode, r.Millis = 1, 7; brief.Account(r) != want {
+			t.Errorf("%q, want %q", brief.Account(r), want)
 		}
 	}
 }

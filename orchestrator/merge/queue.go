@@ -9,6 +9,7 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/guard"
+	"centurion/orchestrator/brief"
 	"centurion/orchestrator/speculation"
 	"centurion/orchestrator/state"
 	"centurion/store"
@@ -207,8 +208,8 @@ func (m *Queue) Guard(ctx context.Context, tip string, chain []*Work) ([]*Work, 
 			}
 		}
 		l := chain[guilty]
-		l.end(&Rejection{Text: "Your work breaks a check of the mission that was green before it.\n" + Account(*red) +
-			"\nFix the cause, then end your turn; the host tries it again.", Short: "it breaks a check of the mission: " + Account(*red),
+		l.end(&Rejection{Text: "Your work breaks a check of the mission that was green before it.\n" + brief.Account(*red) +
+			"\nFix the cause, then end your turn; the host tries it again.", Short: "it breaks a check of the mission: " + brief.Account(*red),
 			Cause: event.ReturnedGuard, Command: red.Command, Tree: l.tree, Onto: l.Onto}, nil)
 		chain = chain[:guilty]
 	}
@@ -444,8 +445,8 @@ func (m *Queue) proveLanding(ctx context.Context, l *Work, before, after string)
 				on = "on the newest state of the mission as it is, since you have changed no file that is not merged"
 			}
 			shown := func(output string) bool { return l.Task != nil && m.st.Shown(ctx, l.Task.ID, output) }
-			return &Rejection{Text: "The host ran your acceptance command " + on + ", and it failed.\n" + AccountAgain(r, told, shown) +
-				"\nFix the cause, then end your turn; the host runs it again.", Short: "its acceptance command fails: " + Account(r),
+			return &Rejection{Text: "The host ran your acceptance command " + on + ", and it failed.\n" + brief.AccountAgain(r, told, shown) +
+				"\nFix the cause, then end your turn; the host runs it again.", Short: "its acceptance command fails: " + brief.Account(r),
 				Cause: event.ReturnedCheck, Command: r.Command, Tree: l.tree, Onto: before}, nil
 		}
 		if back == nil && l.Stuck {
@@ -454,11 +455,11 @@ func (m *Queue) proveLanding(ctx context.Context, l *Work, before, after string)
 			}
 		}
 		if back == nil && l.More && !l.Stuck && r.Proof == centurion.ProofUnproven && verify.RanNoTest(r) && !slices.ContainsFunc(told, func(t centurion.Receipt) bool { return t.ID == r.ID }) {
-			back = testless(r)
+			back = hollow(r, "its check ran no test", brief.Testless(r))
 			back.Tree, back.Onto = l.tree, before
 		}
 		if back == nil && l.Mends && r.TestsMissWork && r.Proof == centurion.ProofUnproven {
-			back = Hollow(r)
+			back = hollow(r, "its tests tell nothing of its work", brief.Hollow(r))
 			back.Tree, back.Onto = l.tree, before
 		}
 	}

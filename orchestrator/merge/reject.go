@@ -35,6 +35,11 @@ type Rejection struct {
 	Tree, Onto string
 }
 
+// hollow returns work whose tests or check tell nothing of it; say is the text for its session.
+func hollow(r centurion.Receipt, what, say string) *Rejection {
+	return &Rejection{Text: say, Short: what + ": " + r.Why, Cause: event.ReturnedHollow, Command: r.Command}
+}
+
 // leftMarkers looks for unmergeable content: files to which a commit added conflict markers.
 func (m *Queue) leftMarkers(ctx context.Context, c worktree.Commit) (*Rejection, error) {
 	if c.ID == "" {

@@ -107,7 +107,7 @@ func (m *Queue) unfinished(ctx context.Context, a *Author, said string) (stuck b
 // green before. failed is the red one, or nil.
 func stuckShared(failed *centurion.Receipt) *Rejection {
 	if failed != nil {
-		return StuckAnyway("its acceptance command fails: " + Account(*failed))
+		return StuckAnyway("its acceptance command fails: " + brief.Account(*failed))
 	}
 	return StuckAnyway("that its checks pass does not show otherwise: without isolation nothing tells whether they passed before")
 }

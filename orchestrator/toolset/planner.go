@@ -246,9 +246,9 @@ func (p planner) proveTicks(ctx context.Context, updates []tools.ItemUpdate) ([]
 				return nil, err
 			}
 			if !r.Passed {
-				return nil, &centurion.Error{Kind: centurion.KindVerify, Msg: "item " + it.ID + " is not done: " + merge.Account(r)}
+				return nil, &centurion.Error{Kind: centurion.KindVerify, Msg: "item " + it.ID + " is not done: " + brief.Account(r)}
 			}
-			notes = append(notes, it.ID+": "+merge.Passed(r))
+			notes = append(notes, it.ID+": "+brief.Passed(r))
 		}
 	}
 	return notes, nil

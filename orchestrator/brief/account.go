@@ -1,4 +1,4 @@
-package merge
+package brief
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"centurion"
-	"centurion/event"
 	"centurion/verify"
 )
 
@@ -69,7 +68,7 @@ const (
 )
 
 // Hollow tells a worker that its tests pass without its work, what was taken out, and what would be right.
-func Hollow(r centurion.Receipt) *Rejection {
+func Hollow(r centurion.Receipt) string {
 	var b strings.Builder
 	b.WriteString("Your acceptance command passes, but it proves nothing: " + r.Why + ".\nThe host ran: " + r.Command)
 	if removed := strings.TrimRight(r.Removed, "\n"); removed != "" {
@@ -82,13 +81,12 @@ func Hollow(r centurion.Receipt) *Rejection {
 		"its results and its errors, not only that it can be called. Try it yourself before you end: take out what the work does, run the command and see the test fail, then put it back. " +
 		"Change your tests so, then end your turn; the host runs it again. " +
 		"If no test can tell, say why and end your turn: this is said once, your work is merged then, and a review decides.")
-	return &Rejection{Text: b.String(), Short: "its tests tell nothing of its work: " + r.Why, Cause: event.ReturnedHollow, Command: r.Command}
+	return b.String()
 }
 
-// testless tells a worker that its check ran no test. One that ends its turn again without a change has no better answer.
-func testless(r centurion.Receipt) *Rejection {
-	return &Rejection{Text: "Your acceptance command passes, but it proves nothing: " + r.Why + ".\nThe host ran: " + r.Command +
+// Testless tells a worker that its check ran no test. One that ends its turn again without a change has no better answer.
+func Testless(r centurion.Receipt) string {
+	return "Your acceptance command passes, but it proves nothing: " + r.Why + ".\nThe host ran: " + r.Command +
 		"\nWrite the test that this command is to run, under the name that it asks for, then end your turn; the host runs it again. " +
-		"If the command itself is wrong, say so and end your turn without a change: your work is merged then, and a review decides.",
-		Short: "its check ran no test: " + r.Why, Cause: event.ReturnedHollow, Command: r.Command}
+		"If the command itself is wrong, say so and end your turn without a change: your work is merged then, and a review decides."
 }
