@@ -45,6 +45,7 @@ func (n *node) set(d *Doc, at int, key, value string) {
 	case "files":
 		n.Files = append(n.Files, list(value)...)
 	case "race":
+		n.raceLine = at
 		for _, agent := range list(value) {
 			n.Race = append(n.Race, strings.TrimPrefix(agent, "@"))
 		}
@@ -66,6 +67,26 @@ func (n *node) set(d *Doc, at int, key, value string) {
 		}
 		n.Attrs[key] = append(n.Attrs[key], unquote(value))
 	}
+}
+
+// MaxRace is the most tries of one item: each costs as much as the item alone.
+const MaxRace = 5
+
+// notRun says why the item's race cannot be run, or returns "".
+func (n *node) notRun() string {
+	i := slices.IndexFunc(n.Race, func(agent string) bool { return !isAgent(agent) })
+	switch {
+	case len(n.Race) == 0:
+	case i >= 0:
+		return fmt.Sprintf("has %q, which is no name of an agent", n.Race[i])
+	case len(n.Race) == 1:
+		return fmt.Sprintf("names one agent: name two or more, or write @%s behind the title", n.Race[0])
+	case len(n.Race) > MaxRace:
+		return fmt.Sprintf("names %d agents: at most %d can try one item", len(n.Race), MaxRace)
+	case len(n.Verify) == 0:
+		return "needs a verify: of the item, which tells whose work is right"
+	}
+	return ""
 }
 
 // proofs reports whether a value of proof: is known; an empty one means the default.

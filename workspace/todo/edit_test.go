@@ -360,7 +360,7 @@ func kept(t interface{ Fatalf(string, ...any) }, before string, after []byte) {
 
 // ORCH-89
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{plan, messy, "", "- [ ] T1 a\n  - after: T1\n", "1. [~] x\n\t- [x] y", "```\n```\n", "# a\n## b\n- [/] T1\n- [ ] T1 @x\r\n"} {
+	for _, s := range []string{plan, messy, "", "- [ ] T1 a\n  - after: T1\n", "- [ ] T1 a\n  - race: a, b\n  - verify: x\n", "- [ ] T1\n  race: a,`b,c`,{d,e},f,g\n", "1. [~] x\n\t- [x] y", "```\n```\n", "# a\n## b\n- [/] T1\n- [ ] T1 @x\r\n"} {
 		f.Add([]byte(s), "T1", "note `x`\nmore")
 	}
 	f.Fuzz(func(t *testing.T, b []byte, id, text string) {

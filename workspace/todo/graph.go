@@ -19,6 +19,9 @@ const maxLines = 10
 func (d *Doc) check() {
 	seen, offers := map[string]bool{}, 0
 	for _, n := range d.nodes {
+		if why := n.notRun(); why != "" {
+			d.problem(n.raceLine, "race: of "+n.name()+" "+why, n)
+		}
 		if same := d.byID[n.ID]; len(same) > 1 && !seen[n.ID] {
 			seen[n.ID] = true
 			lines := make([]string, 0, maxLines+1)

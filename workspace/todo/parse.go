@@ -64,7 +64,7 @@ type node struct {
 	agentEnd             int
 	parent               *node
 	children             []*node
-	afterLine            int  // of the last after attribute, from 0
+	afterLine, raceLine  int  // of the last after and race attributes, from 0
 	plain                bool // a bullet without a box, not an item: see scanner.plain
 	told                 bool // the stray attributes under it were reported
 	imposed              Mark // by a group around it on open items; 0 if none

@@ -19,7 +19,10 @@ package todo
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
+
+	"centurion"
 )
 
 // Mark is the status of an item: the character between the brackets.
@@ -52,13 +55,21 @@ type Item struct {
 	After   []string
 	Files   []string // patterns
 	Verify  []string // commands, without their backticks
-	Race    []string // agents that try the item in parallel
+	Race    []string // agents that try the item in parallel, 2 to [MaxRace], the same one perhaps twice; the first proven work is merged
 	Proof   string   // [ProofRegression], or empty; other values are a problem
 	Notes   []string
 	Parent  string              // id of its parent item
 	Group   bool                // it has sub-items: its status depends on them, and it is never runnable itself
 	Line    int                 // from 1
 	Attrs   map[string][]string // attributes with other keys, by key in lower case
+}
+
+// Tries says who tries the item and what that costs, for an item with a race; otherwise it is "".
+func (it Item) Tries() string {
+	if len(it.Race) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("race of %s: about %s the cost", strings.Join(it.Race, ", "), centurion.Count(len(it.Race), "time"))
 }
 
 // Problem is an error in the plan that a person has to correct. The items it names count as blocked until then.

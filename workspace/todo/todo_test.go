@@ -256,6 +256,39 @@ func TestStructure(t *testing.T) {
 	}
 }
 
+// A race that cannot be run blocks its item, on the line that says so.
+func TestRaceProblems(t *testing.T) {
+	for race, want := range map[string]string{
+		"  - race: a, b\n  - verify: x":             "",
+		"  - race: @worker, worker\n  - verify: x":  "",
+		"  - race: a, b, c, d, e\n  - verify: x":    "",
+		"  - race: a\n  - verify: x":                "line 2: race: of T1 names one agent: name two or more, or write @a behind the title",
+		"  - race: a, b, c\n  - race: d,e,f":        "line 3: race: of T1 names 6 agents: at most 5 can try one item",
+		"  - race: a, b":                            "line 2: race: of T1 needs a verify: of the item, which tells whose work is right",
+		"  - verify: x\n  - race: a, openai/gpt-5":  `line 3: race: of T1 has "openai/gpt-5", which is no name of an agent`,
+		"  - verify: x\n  - race: a, worker:opus 4": `line 3: race: of T1 has "worker:opus 4", which is no name of an agent`,
+		"  - race:": "line 2: race: of T1 is empty",
+	} {
+		d, got := parse(t, "- [ ] T1 x\n"+race+"\n"), ""
+		for _, p := range d.Problems() {
+			got += fmt.Sprintf("line %d: %s", p.Line, p.Msg)
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", race, got, want)
+		}
+		if blocked := d.Status("T1") == todo.Blocked; blocked != (want != "") {
+			t.Errorf("%q: blocked is %t", race, blocked)
+		}
+	}
+	it, _ := parse(t, "- [ ] T1 x\n  - race: a, b\n  - verify: x\n").Item("T1")
+	if got := it.Tries(); got != "race of a, b: about 2 times the cost" {
+		t.Error(got)
+	}
+	if got := (todo.Item{}).Tries(); got != "" {
+		t.Error(got)
+	}
+}
+
 func TestParseErrors(t *testing.T) {
 	for text, line := range map[string]string{
 		"- [ ] T1\n```\n- [ ] T2\n":  "line 2",
