@@ -57,7 +57,7 @@ var mayImport = map[string][]string{
 }
 
 // machines are parts of the orchestrator that know of no mission: they import the root and the floor, and nothing else.
-var machines = []string{"orchestrator/budget", "orchestrator/claims", "orchestrator/slots", "orchestrator/speculation"}
+var machines = []string{"orchestrator/budget", "orchestrator/claims", "orchestrator/race", "orchestrator/slots", "orchestrator/speculation"}
 
 // rooms are the parts of the orchestrator that know of a mission, the lowest first: each imports those before it and the machines, and
 // none imports the orchestrator itself.

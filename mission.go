@@ -380,7 +380,8 @@ type Task struct {
 	ToolCalls int        `json:"tool_calls,omitempty"` // run or running
 	ElapsedMS int64      `json:"elapsed_ms,omitempty"` // working time until its newest answer or its end, in milliseconds
 
-	Sub *SubAgent `json:"sub,omitempty"` // set for a sub-agent; nil for delegated tasks
+	Sub  *SubAgent `json:"sub,omitempty"`  // set for a sub-agent; nil for delegated tasks
+	Race *Race     `json:"race,omitempty"` // set if others try the same item beside it
 
 	Checkout *Checkout `json:"checkout,omitempty"` // its checkout; nil before its first write, after its end, and without isolation
 	Landed   []Landed  `json:"landed,omitempty"`   // its commits on the mission's branch, oldest first; with shared isolation at most one, of trees
@@ -399,9 +400,12 @@ type Task struct {
 	Exchanged []Exchange `json:"exchanged,omitempty"` // acceptance commands that it changed after work on them had begun, oldest first
 }
 
-// Name is the task's name in all commands and views, for its whole life: its item (T2), otherwise its number (w7). A task without an
-// item, recorded by an earlier version, has its id.
+// Name is the task's name in all commands and views, for its whole life: its item (T2), in a race with the number of its try (T2/1),
+// otherwise its number (w7). A task without an item, recorded by an earlier version, has its id.
 func (t Task) Name() string {
+	if t.Race != nil {
+		return t.Item + "/" + strconv.Itoa(t.Race.Try)
+	}
 	if t.Item == "" && t.Number > 0 {
 		return "w" + strconv.Itoa(t.Number)
 	}

@@ -153,6 +153,7 @@ type Task struct {
 	Parent  string               `json:"parent,omitempty"` // the session that delegated it
 	Call    string               `json:"call,omitempty"`   // message/call: the parent's call that made it
 	Item    string               `json:"item,omitempty"`
+	Race    *centurion.Race      `json:"race,omitempty"`    // its part in a race of several tasks for the item
 	Resumes string               `json:"resumes,omitempty"` // the task whose conversation it continues
 	Prompt  string               `json:"prompt,omitempty"`
 	Result  string               `json:"result,omitempty"`

@@ -309,7 +309,9 @@ func whyNoWork(t centurion.Task) string {
 
 // named returns the tasks for the id of an item or a task, or a prefix of the latter.
 func (w *workDone) named(name string) []centurion.Task {
-	found := w.tasksThat(func(t centurion.Task) bool { return strings.EqualFold(t.Name(), name) || t.ID == name })
+	found := w.tasksThat(func(t centurion.Task) bool {
+		return strings.EqualFold(t.Name(), name) || strings.EqualFold(t.Item, name) && !t.Lost() || t.ID == name
+	})
 	if len(found) > 0 || len(name) < len(centurion.PrefixTask)+5 {
 		return found
 	}

@@ -31,10 +31,10 @@ func ID(ctx context.Context, api server.API, typed string) (string, error) {
 		return "", err
 	}
 	var names []string
+	if t, ok := centurion.TaskNamed(Tasks(tasks), typed); ok {
+		return t.ID, nil
+	}
 	for _, t := range slices.Backward(tasks) {
-		if strings.EqualFold(t.Name, typed) {
-			return t.ID, nil
-		}
 		names = append(names, t.Name)
 	}
 	sessions, err := api.Sessions(ctx, missions[0].ID)

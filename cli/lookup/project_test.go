@@ -235,8 +235,8 @@ func TestUndoLooks(t *testing.T) {
 func TestNames(t *testing.T) {
 	m := mission("msn_1", centurion.MissionRunning, "")
 	m.Isolation, m.Directory, m.Branch = "worktree", "/p", "centurion/msn_1"
-	api := project{missions: []server.Mission{m}, tasks: []server.Task{{ID: "tsk_1", Name: "T2", Mission: "msn_1", Session: "ses_2", Status: centurion.TaskRunning},
-		{ID: "tsk_2", Name: "T3", Mission: "msn_1", Status: centurion.TaskQueued}},
+	api := project{missions: []server.Mission{m}, tasks: []server.Task{{ID: "tsk_1", Name: "T2", Item: "T2", Mission: "msn_1", Session: "ses_2", Status: centurion.TaskRunning},
+		{ID: "tsk_2", Name: "T3", Item: "T3", Mission: "msn_1", Status: centurion.TaskQueued}},
 		sessions: []centurion.Session{{ID: "ses_msn_1", Metadata: centurion.SessionMeta{Address: "0/", Mission: "msn_1"}}, {ID: "ses_2", Metadata: centurion.SessionMeta{Address: "0/1", Mission: "msn_1", Task: "tsk_1"}}}}
 	conflict, usage := centurion.KindConflict, centurion.KindUsage
 	for typed, want := range map[string]struct {

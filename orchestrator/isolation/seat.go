@@ -33,7 +33,7 @@ func (m *Checkouts) Ancestors(ctx context.Context, task string) (above []string,
 		if err != nil {
 			return nil, err
 		}
-		above = append(above, up.Name())
+		above = append(above, up.Holder())
 	}
 	return above, nil
 }
@@ -66,7 +66,7 @@ func (m *Checkouts) Seat(ctx context.Context, session, id string) (Seat, error) 
 		session, own = parent.ID, false
 		task = centurion.Task{ID: parent.Metadata.Task}
 	}
-	s := Seat{HoldsFor: task.ID, Holder: task.Name()}
+	s := Seat{HoldsFor: task.ID, Holder: task.Holder()}
 	var err error
 	if s.Above, err = m.Ancestors(ctx, task.ID); err != nil || !m.Isolated() {
 		return s, err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"centurion"
@@ -43,10 +42,8 @@ func Find(ctx context.Context, st *store.Store, mission, to string) (Receiver, e
 			return Receiver{mission, s.ID, s.Metadata.Task}, nil
 		}
 	}
-	for _, t := range slices.Backward(tasks) { // the newest task of an item
-		if t.Item != "" && strings.EqualFold(t.Item, to) {
-			return Receiver{mission, t.Session, t.ID}, nil
-		}
+	if t, ok := centurion.TaskNamed(tasks, to); ok && t.Item != "" {
+		return Receiver{mission, t.Session, t.ID}, nil
 	}
 	return Receiver{}, unknown(mission, to, sessions, tasks)
 }
@@ -60,7 +57,7 @@ func unknown(mission, to string, sessions []centurion.Session, tasks []centurion
 	for _, t := range tasks {
 		byID[t.ID] = t
 		if t.Item != "" {
-			names = append(names, t.Item)
+			names = append(names, t.Name())
 		}
 	}
 	for _, s := range sessions {

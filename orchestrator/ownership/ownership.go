@@ -82,7 +82,7 @@ func (m *Files) ClaimWritten(ctx context.Context, c *isolation.Seat) error {
 func (m *Files) HoldAgain(tasks ...centurion.Task) {
 	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t centurion.Task) bool { return t.Status.Ended() || t.Attempt == 0 })
 	for _, t := range tasks {
-		m.Restore(t.Name(), t.Claims)
+		m.Restore(t.Holder(), t.Claims)
 	}
 	p, err := m.plan.Read()
 	if err != nil || p.Doc == nil {
@@ -103,7 +103,8 @@ const othersTold = 8
 func (m *Files) WhoElse(holder, session string) string {
 	titles, does := map[string]string{}, map[string]string{}
 	for _, r := range m.st.Runs() {
-		t, name := r.Now.Load(), r.Name
+		t := r.Now.Load()
+		name := t.Holder()
 		titles[name] = t.Title
 		waits, own := t.Attempt == 0 && !r.Working.Load(), t.Parent != "" && t.Parent == session
 		switch {
@@ -161,7 +162,8 @@ const anyFile = "Being worked on by other agents, and may change any file, becau
 // holder's own and those delegated by the session: an item without named files holds none before something is written for it.
 func (m *Files) unnamed(holder, session string, held map[string][]string) (names []string) {
 	for _, r := range m.st.Runs() {
-		t, name := r.Now.Load(), r.Name
+		t := r.Now.Load()
+		name := t.Holder()
 		begun := t.Attempt > 0 || r.Working.Load()
 		if r.Item == "" || name == holder || held[name] != nil || !begun || t.Sub != nil || t.Reviews || t.Parent == session {
 			continue
@@ -262,7 +264,7 @@ func (m *Files) News(ctx context.Context, c *agent.Conversation) ([]centurion.Me
 func (m *Files) atWork(holder string) string {
 	for _, r := range m.st.Runs() {
 		t := r.Now.Load()
-		if r.Name != holder || t.Attempt == 0 && !r.Working.Load() {
+		if t.Holder() != holder || t.Attempt == 0 && !r.Working.Load() {
 			continue
 		}
 		if t.Title == "" {

@@ -30,6 +30,7 @@ type archived struct {
 	Session  string               `json:"session"`
 	Item     string               `json:"item,omitempty"`
 	Number   int                  `json:"number,omitempty"` // its short name, as in w7
+	Race     *centurion.Race      `json:"race,omitempty"`
 	Prompt   string               `json:"prompt,omitempty"`
 	Result   string               `json:"result,omitempty"`
 	Error    *centurion.TaskError `json:"error,omitempty"`
@@ -45,7 +46,7 @@ type archived struct {
 
 func archiveRecord(t centurion.Task, receipts []centurion.Receipt) archived {
 	a := archived{ID: t.ID, Mission: t.Mission, Parent: t.Parent, Agent: t.Agent, Title: t.Title, Status: t.Status, Reason: t.Reason,
-		Attempt: t.Attempt, Returns: t.Returns, Session: t.Session, Item: t.Item, Number: t.Number, Prompt: t.Prompt, Result: t.Result, Error: t.Error,
+		Attempt: t.Attempt, Returns: t.Returns, Session: t.Session, Item: t.Item, Number: t.Number, Race: t.Race, Prompt: t.Prompt, Result: t.Result, Error: t.Error,
 		Files: t.Files, Created: t.Created, Started: t.Started, Ended: t.Ended,
 		Tokens: t.Usage.Tokens, Cost: t.Usage.USD, Unpriced: t.Usage.Unpriced}
 	for _, r := range receipts {
@@ -64,7 +65,7 @@ func (a archived) task() centurion.Task {
 		reason = a.Reason + ", " + reason
 	}
 	return centurion.Task{ID: a.ID, Mission: a.Mission, Parent: a.Parent, Agent: a.Agent, Title: a.Title, Status: a.Status, Reason: reason,
-		Attempt: a.Attempt, Returns: a.Returns, Session: a.Session, Item: a.Item, Number: a.Number, Prompt: a.Prompt, Result: a.Result, Error: a.Error,
+		Attempt: a.Attempt, Returns: a.Returns, Session: a.Session, Item: a.Item, Number: a.Number, Race: a.Race, Prompt: a.Prompt, Result: a.Result, Error: a.Error,
 		Files: a.Files, Created: a.Created, Started: a.Started, Ended: a.Ended,
 		Usage: centurion.Usage{Tokens: a.Tokens, USD: a.Cost, Unpriced: a.Unpriced}}
 }

@@ -98,6 +98,9 @@ func MoveTask(tx *store.Tx, id string, to centurion.TaskStatus, change func(*cen
 	if from != to || !to.Ended() {
 		t.Reason = ""
 	}
+	if t.Race != nil && to != centurion.TaskWaiting {
+		t.Race.Held = false
+	}
 	if from != to && to.Ended() {
 		t.Ended = centurion.Now()
 		if err := closeAsksOf(tx, t); err != nil {
