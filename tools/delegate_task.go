@@ -70,6 +70,11 @@ func runDelegateTask(ctx context.Context, c *Call, in delegateTaskInput) (Result
 	if c.Begun != nil {
 		c.Begun()
 	}
+	if t.Race != nil {
+		r := startedRace(t)
+		r.Metadata["background"] = true
+		return r, nil
+	}
 	if in.Background == nil || *in.Background {
 		r := started(t, fmt.Sprintf("%s is %s.", labelWith(t, c.Delegator.ItemTitle(t.Item)), state(t)))
 		r.Metadata["background"] = true
@@ -113,6 +118,18 @@ func started(t centurion.Task, what string) Result {
 	}
 	return Result{Output: what + " You will be told when it ends; end your turn when nothing else is left to do.",
 		Title: t.Title, Metadata: taskMeta(t)}
+}
+
+// startedRace is the result for the tries of an item.
+func startedRace(t centurion.Task) Result {
+	n := len(t.Race.Agents)
+	tries := make([]string, n)
+	for i, agent := range t.Race.Agents {
+		tries[i] = fmt.Sprintf("%s/%d (%s)", t.Item, i+1, agent)
+	}
+	return Result{Output: fmt.Sprintf("%s %q is tried by %s, each in its own worktree: about %s the cost of one. The first work that its check proves "+
+		"is integrated, and the other tries end. You will be told once, when it is decided; end your turn when nothing else is left to do.",
+		t.Item, t.Title, strings.Join(tries, ", "), centurion.Count(n, "time")), Title: t.Title, Metadata: taskMeta(t)}
 }
 
 // finished is the result for an ended task; it consumes the task's result.

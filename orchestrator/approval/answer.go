@@ -166,7 +166,7 @@ var planAccepted = []string{"run", "once", "always", "yes"}
 
 // AskPlan shows the plan to the person, unless it is shown already. It does not wait; the tasks do.
 func (m *Approvals) AskPlan(ctx context.Context, rec centurion.Mission, p plan.View) error {
-	low, high := estimate(m.cfg.Price(rec.Options.Model), p)
+	low, high := m.Estimate(rec.Options.Model, tries(p)+1)
 	return m.st.Store.Update(ctx, func(tx *store.Tx) error {
 		open, err := tx.OpenAsks(m.st.ID)
 		if err != nil || slices.ContainsFunc(open, func(a store.Ask) bool { return a.Type == store.AskPlan }) {
@@ -185,15 +185,21 @@ var (
 	largeItem = centurion.Tokens{Input: 150_000, Output: 20_000, Cache: centurion.CacheUsage{Read: 900_000}}
 )
 
-// estimate is a rough range of the cost of the plan's open items in USD, with the Commander's own part as one more item. Both are zero
-// without a price.
-func estimate(price *centurion.Price, p plan.View) (low, high float64) {
+// Estimate is a rough range of the cost of n items in USD. Both are zero without a price.
+func (m *Approvals) Estimate(model string, n int) (low, high float64) {
+	price := m.cfg.Price(model)
 	if price == nil {
 		return 0, 0
 	}
-	c := p.Doc.Counts()
-	n := float64(c.Open + c.Running + c.Blocked + 1)
-	return n * price.Cost(smallItem).USD, n * price.Cost(largeItem).USD
+	return float64(n) * price.Cost(smallItem).USD, float64(n) * price.Cost(largeItem).USD
+}
+
+// tries is how often an open item of the plan is worked on: once, or by each agent of its race.
+func tries(p plan.View) (n int) {
+	for _, it := range p.Unfinished() {
+		n += max(1, len(it.Race))
+	}
+	return n
 }
 
 // acceptPlan records that a person accepted the current plan, with its verify lines.

@@ -11,6 +11,7 @@ import (
 	"centurion/agents"
 	"centurion/event"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/race"
 	"centurion/orchestrator/review"
 	"centurion/orchestrator/state"
 	"centurion/session"
@@ -65,6 +66,9 @@ func (w *Writer) Notice(tx *store.Tx, p plan.View, t centurion.Task) (string, er
 			fmt.Fprintf(&b, "What you can do: %s.\n", t.Error.Hint)
 		}
 	}
+	if err := raceLines(tx, &b, t); err != nil {
+		return "", err
+	}
 	landedLines(&b, t)
 	if w.iso.Isolated() && t.Status == centurion.TaskCompleted && !slices.Contains([]string{agents.Reviewer, agents.Planner}, t.Agent) && t.Item != "" && len(t.Landed) == 0 {
 		b.WriteString("It changed no file.\n")
@@ -84,6 +88,37 @@ func (w *Writer) Notice(tx *store.Tx, p plan.View, t centurion.Task) (string, er
 		fmt.Fprintf(&b, "<result>\n%s\n</result>", centurion.Clip(s, 8000))
 	}
 	return b.String(), nil
+}
+
+// raceLines says, at the end of a race, what became of the other tries.
+func raceLines(tx *store.Tx, b *strings.Builder, t centurion.Task) error {
+	if t.Race == nil {
+		return nil
+	}
+	tasks, err := tx.Tasks(t.Mission)
+	if err != nil {
+		return err
+	}
+	var others []string
+	for _, o := range tasks {
+		if o.ID == t.ID || !race.Of(o, t) {
+			continue
+		}
+		what := ended(o)
+		if o.Lost() {
+			what = "was overtaken"
+		} else if o.Error != nil {
+			what += " (" + centurion.Clip(o.Error.Message, 300) + ")"
+		}
+		others = append(others, fmt.Sprintf("%s (%s) %s, cost %s", o.Name(), o.Agent, what, spent(o.Usage)))
+	}
+	if t.Status == centurion.TaskCompleted {
+		fmt.Fprintf(b, "It decided the race for %s.", t.Item)
+	} else {
+		fmt.Fprintf(b, "No try of %s has succeeded.", t.Item)
+	}
+	fmt.Fprintf(b, " The others: %s.\n", strings.Join(others, "; "))
+	return nil
 }
 
 // Outline is the summary of the plan in the notice of a planner's end, whose delegator has not seen the plan.

@@ -150,6 +150,10 @@ func itemBrief(b *strings.Builder, v review.View, t centurion.Task, since time.T
 	if since.IsZero() {
 		itemLines(b, it, t.Reviews)
 	}
+	if t.Race != nil && since.IsZero() {
+		fmt.Fprintf(b, "- %d agents try this item, each in its own worktree. The first work that the acceptance command proves is merged, "+
+			"of several at once the smallest change: change what the item needs, and nothing else.\n", len(t.Race.Agents))
+	}
 	if t.Agent == agents.Reviewer { // it judges the work, not the reports
 		return
 	}
@@ -222,7 +226,7 @@ const maxSameFiles = 10
 func sameFiles(b *strings.Builder, it todo.Item, tasks []centurion.Task, told func(centurion.Task) bool) {
 	var lines []string
 	for _, t := range tasks {
-		if told(t) || !t.Undone.IsZero() {
+		if told(t) || !t.Undone.IsZero() || t.Lost() {
 			continue
 		}
 		files := slices.DeleteFunc(slices.Clone(t.Files), func(f string) bool {

@@ -69,6 +69,9 @@ func (m *Queue) landTask(ctx context.Context, a *Author, out *session.Outcome, s
 		return nil, err
 	}
 	l := &Work{Task: a.Task, Agent: a.Agent.Name, Item: t.Item, Given: t.Verify, Stuck: stuck, Idle: len(t.Landed) == 0, More: t.Returns < m.returns}
+	if t.Race != nil {
+		l.Race, l.Checks = t.Race.ID, t.Name()
+	}
 	if it, ok := m.plan.ItemNow(t.Item); ok && !t.Reviews {
 		l.Verify, l.Keeps = it.Verify, strings.EqualFold(strings.TrimSpace(it.Proof), string(centurion.ProofRegression))
 	} else if !ok && !t.Reviews { // its line is unreadable, or has just been removed
@@ -138,7 +141,7 @@ func (m *Queue) bring(ctx context.Context, a *Author, l *Work, message, said str
 		}
 	}
 	l.Idle = l.Idle && l.Commit.ID == ""
-	if l.Commit.ID == "" && len(l.Verify) == 0 {
+	if l.Commit.ID == "" && len(l.Verify) == 0 && l.Race == "" {
 		return kept, nil, nil
 	}
 	if l.Task != nil && len(l.Verify) == 0 { // else its first check says so

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -132,7 +133,7 @@ func (m *Queue) lay(ctx context.Context, l *Work, at string) (worktree.Rebased, 
 
 // enter puts a landing at the end of the line.
 func (m *Queue) enter(ctx context.Context, l *Work) {
-	l.ahead = &speculation.Landing{Commands: verify.Distinct(l.Verify), Empty: l.Commit.ID == "", Keeps: l.Keeps, Item: l.Item, Agent: l.Agent,
+	l.ahead = &speculation.Landing{Commands: verify.Distinct(l.Verify), Empty: l.Commit.ID == "", Keeps: l.Keeps, Item: cmp.Or(l.Checks, l.Item), Race: l.Race, Agent: l.Agent,
 		Lay: func(ctx context.Context, at string) (string, bool) {
 			x, err := m.lay(ctx, l, at)
 			return x.Commit, err == nil && len(x.Conflicts) == 0

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -37,14 +38,14 @@ func (m *Prover) proveWork(ctx context.Context, l *Work, command, before, after 
 	if err != nil {
 		return centurion.Receipt{}, err
 	}
-	all = slices.DeleteFunc(all, func(r centurion.Receipt) bool { return !isGreen(r, l.Item, command) })
+	all = slices.DeleteFunc(all, func(r centurion.Receipt) bool { return !isGreen(r, l.Item, command) && !isGreen(r, l.Checks, command) })
 	if i := slices.IndexFunc(all, func(r centurion.Receipt) bool { return r.Tree == tree }); i >= 0 {
 		if l.Task != nil {
 			err = m.st.MoveRun(ctx, l.Task, centurion.TaskVerifying, nil)
 		}
 		return all[i], err
 	}
-	want := centurion.Receipt{Mission: m.st.ID, Command: command, Item: l.Item}
+	want := centurion.Receipt{Mission: m.st.ID, Command: command, Item: cmp.Or(l.Checks, l.Item)}
 	if l.Task != nil {
 		want.Task = l.Task.ID
 	}

@@ -22,6 +22,8 @@ type Work struct {
 	Task   *state.Run      // nil for the mission's own agent
 	Agent  string          // whose rules apply to checks
 	Item   string          // "" without one
+	Race   string          // of which its task is a try; "" for none
+	Checks string          // the name of its receipts: its item, or its try until that is merged
 	Verify []string        // the item's acceptance commands
 	Given  []string        // those at the start of the work
 	Keeps  bool            // its checks must be green before and after, nothing more
@@ -38,6 +40,8 @@ type Work struct {
 	laid  map[string]worktree.Rebased // it on top of commits; protected by the queue's turn
 	ahead *speculation.Landing        // set while it is in the line
 
+	proven bool // every check of its item proves it
+	lines  int  // that a try adds and removes
 	Done   bool
 	Back   *Rejection        // why it was returned
 	Landed *centurion.Landed // where it is now; nil if there was nothing to merge
@@ -122,15 +126,21 @@ func (m *Queue) round(ctx context.Context, batch []*Work) (err error) {
 	}
 	at := tip
 	var chain []*Work
+	raced := map[string]bool{}
 	for i, l := range batch {
-		m.stands(tip, at, chain, batch[i:])
-		onTop, err := m.put(ctx, l, at, at == tip)
-		if err != nil {
-			if ctx.Err() != nil {
-				return err
-			}
-			l.end(nil, err)
+		if raced[l.Race] { // with the first try in this batch
 			continue
+		}
+		m.stands(tip, at, chain, batch[i:])
+		onTop := false
+		if l.Race == "" {
+			onTop, err = m.tryPut(ctx, l, at, at == tip)
+		} else {
+			raced[l.Race] = true
+			l, onTop, err = m.contest(ctx, batch[i:], at, at == tip)
+		}
+		if err != nil {
+			return err
 		}
 		if onTop {
 			at, chain = l.Next, append(chain, l)
@@ -142,6 +152,16 @@ func (m *Queue) round(ctx context.Context, batch []*Work) (err error) {
 		err = m.Advance(ctx, tip, chain)
 	}
 	return err
+}
+
+// tryPut is put, but an error ends the landing, unless the round itself was stopped.
+func (m *Queue) tryPut(ctx context.Context, l *Work, at string, first bool) (bool, error) {
+	onTop, err := m.put(ctx, l, at, first)
+	if err != nil && ctx.Err() == nil {
+		l.end(nil, err)
+		return false, nil
+	}
+	return onTop, err
 }
 
 // put rebases work onto a commit and runs its item's checks there. It reports whether there is something to merge. For the first,
@@ -434,11 +454,13 @@ func (m *Queue) proveLanding(ctx context.Context, l *Work, before, after string)
 	if err != nil {
 		return nil, err
 	}
+	l.proven = len(l.Verify) > 0 && l.Commit.ID != ""
 	for _, command := range verify.Distinct(l.Verify) {
 		r, err := m.proveWork(ctx, l, command, before, after)
 		if err != nil {
 			return nil, err
 		}
+		l.proven = l.proven && r.Proof.Solid()
 		if !r.Passed {
 			on := "on your work, put on top of the newest state of the mission"
 			if l.Commit.ID == "" {

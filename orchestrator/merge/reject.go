@@ -30,6 +30,11 @@ type Rejection struct {
 	// Ends means that returning would not help: the session has stated its situation, and others decide.
 	Ends bool
 
+	// Held means that the work of a try could be merged, but is not proven: it is accepted again when its race may be decided. Lines are
+	// those that it adds and removes.
+	Held  bool
+	Lines int
+
 	// Tree is what the session's checkout gets: its work on top of others' later work, with markers for conflicts. Onto is the commit
 	// below it. Both are empty if the checkout stays as it is.
 	Tree, Onto string

@@ -118,6 +118,9 @@ func Outline(d *todo.Doc) string {
 		if it.Agent != "" {
 			b.WriteString(" @" + it.Agent)
 		}
+		if race := it.Tries(); race != "" {
+			b.WriteString(" (" + race + ")")
+		}
 		if unmet := d.Unmet(it.ID); len(unmet) > 0 && it.Mark == todo.Open {
 			b.WriteString(" (after " + strings.Join(unmet, ", ") + ")")
 		}

@@ -100,8 +100,9 @@ func (m *Plan) Reconcile(ctx context.Context, tasks []centurion.Task) (marked []
 	}
 	last := map[string]centurion.TaskStatus{}
 	for _, t := range tasks {
-		if t.Reviews {
-			continue
+		was, before := last[t.Item]
+		if t.Reviews || t.Lost() || before && t.Race != nil && t.Race.Try > 1 && (!was.Ended() || was == centurion.TaskCompleted) {
+			continue // of a race, the try that is merged or lives decides
 		}
 		last[t.Item] = t.Status
 		if state.Rejects(t.Agent, t.Status, t.Result) || state.JudgesNothing(t.Agent, t.Status, t.Result) {

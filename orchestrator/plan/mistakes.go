@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/store"
+	"centurion/workspace/todo"
 )
 
 // Mistake is an error in the plan's text that a person has to correct.
@@ -22,9 +23,9 @@ type Mistake struct {
 // lineNumbers matches the line numbers in a problem's text, which change when lines are added above.
 var lineNumbers = regexp.MustCompile(`lines? [0-9, ]+`)
 
-// mistakes lists the errors of the plan, or why it cannot be read: its problems, and items in had whose line exists but is not read as
-// an item.
-func (p View) mistakes(unread error, had []string) []Mistake {
+// mistakes lists the errors of the plan, or why it cannot be read: its problems, more of them, and items in had whose line exists but is
+// not read as an item.
+func (p View) mistakes(unread error, had []string, more ...todo.Problem) []Mistake {
 	if unread != nil {
 		return []Mistake{{Key: "unread", Place: "what kept it from being read", Text: "it cannot be read, and stays as it was for who is at work: " + unread.Error()}}
 	}
@@ -44,7 +45,7 @@ func (p View) mistakes(unread error, had []string) []Mistake {
 			add(line, misread(id))
 		}
 	}
-	for _, x := range p.Doc.Problems() {
+	for _, x := range append(p.Doc.Problems(), more...) {
 		if !lost[x.Line] {
 			add(x.Line, x.Msg)
 		}
@@ -79,7 +80,7 @@ func (m *Plan) TellMistakes(ctx context.Context, p View, unread error) (mended b
 	slices.Sort(had)
 	m.telling.Lock()
 	defer m.telling.Unlock()
-	found := p.mistakes(unread, had)
+	found := p.mistakes(unread, had, m.unrunnable(p)...)
 	var fresh []string
 	for _, x := range found {
 		if _, told := m.toldMistakes.standing[x.Key]; !told {

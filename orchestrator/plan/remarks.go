@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"centurion"
 	"centurion/orchestrator/claims"
+	"centurion/text"
 	"centurion/tools"
 	"centurion/verify"
 	"centurion/workspace/todo"
@@ -23,7 +25,7 @@ func (m *Plan) Remarks(before, after View) []string {
 	if len(out) > 0 {
 		out = append(out, tools.Overlaps(m.iso.Isolated()))
 	}
-	for _, of := range []func(View) []string{View.unreviewable, View.alwaysGreen, View.cancelled} {
+	for _, of := range []func(View) []string{m.raceRemarks, View.unreviewable, View.alwaysGreen, View.cancelled} {
 		out = append(out, FirstOf(of(after), of(before))...)
 	}
 	if muffled := FirstOf(after.muffled(), before.muffled()); len(muffled) > 0 {
@@ -153,4 +155,49 @@ func reviewOf(it todo.Item) string {
 		return "all that was merged before it begins"
 	}
 	return strings.Join(it.After, ", ") + " and what came before"
+}
+
+// Racers returns the agents that try an item, by their own names. The error says why its race cannot be run: it names an agent that does
+// not exist or changes no files, or all sessions share one directory.
+func (m *Plan) Racers(it todo.Item) (names []string, err error) {
+	refused := func(kind centurion.Kind, hint, format string, args ...any) error {
+		return &centurion.Error{Kind: kind, Msg: "race: of " + it.ID + ": " + fmt.Sprintf(format, args...), Hint: hint}
+	}
+	var all []string // that could be named
+	for _, a := range m.st.Cast.All() {
+		if a.Mode != "primary" && (a.Holds("write") || a.Holds("edit")) {
+			all = append(all, a.Name)
+		}
+	}
+	for _, name := range it.Race {
+		agent, err := m.st.Cast.Find(name)
+		if err != nil || !slices.Contains(all, agent.Name) {
+			why := text.If(err != nil, "there is no agent %q", "%q changes no files")
+			return nil, refused(centurion.KindUsage, "name some of them, the same one twice if you like", why+"; agents that can take part: %s", name, strings.Join(all, ", "))
+		}
+		names = append(names, agent.Name)
+	}
+	if len(names) > 0 && !m.iso.Isolated() {
+		return nil, refused(centurion.KindConflict, "remove the line race:, or let the person run the mission in a git repository, with --isolation worktree",
+			"each try needs a worktree of its own, and all sessions of this mission share one directory")
+	}
+	return names, nil
+}
+
+// unrunnable lists the unfinished items whose race cannot be run, with their lines.
+func (m *Plan) unrunnable(p View) (out []todo.Problem) {
+	for _, it := range p.Unfinished() {
+		if _, err := m.Racers(it); err != nil {
+			out = append(out, todo.Problem{Line: it.Line, Msg: strings.TrimSuffix(err.Error()+"; "+centurion.HintOf(err), "; ")})
+		}
+	}
+	return out
+}
+
+// raceRemarks is unrunnable for the agent that writes the plan.
+func (m *Plan) raceRemarks(p View) (out []string) {
+	for _, x := range m.unrunnable(p) {
+		out = append(out, x.Msg+".")
+	}
+	return out
 }

@@ -37,7 +37,8 @@ type Landing struct {
 	Commands []string // its acceptance commands, without repetitions
 	Empty    bool     // it has changed nothing
 	Keeps    bool     // see Check
-	Item     string   // of the plan; "" without one
+	Item     string   // of the plan, or the try of one; "" without one
+	Race     string   // of which it is a try, if any: at most one of those in a batch is merged, and all are put on the same commit
 	Agent    string   // whose rules apply
 
 	// Lay puts it on a commit and returns the result, which is the same commit if that has the work already; fits is false in a conflict.
@@ -84,21 +85,28 @@ func Foresee(ctx context.Context, c Course, own []string, known func(Wanted) (pa
 	}
 	for len(c.Batch)+len(c.Chain) > 0 {
 		var again []*Landing
+		raced := map[string]string{} // what the tries of a race are put on of which one is in the chain
 		for _, l := range c.Batch {
-			first, next, fits := c.At == c.Tip, c.At, true
+			at, over := raced[l.Race]
+			if !over {
+				at = c.At
+			}
+			first, next, fits := at == c.Tip, at, true
 			if !l.Empty {
-				next, fits = l.Lay(ctx, c.At)
+				next, fits = l.Lay(ctx, at)
 			}
 			for _, command := range l.Commands {
 				if fits {
-					fits, _ = ask(Wanted{Check{Command: command, Proves: true, Before: c.At, After: next, Keeps: l.Keeps}, l})
+					fits, _ = ask(Wanted{Check{Command: command, Proves: true, Before: at, After: next, Keeps: l.Keeps}, l})
 				}
 			}
 			switch {
 			case !fits && !first:
 				again = append(again, l)
-			case fits && next != c.At:
-				c.Chain, c.At = append(slices.Clip(c.Chain), Step{l, next}), next
+			case fits && next != at && !over:
+				if c.Chain, c.At = append(slices.Clip(c.Chain), Step{l, next}), next; l.Race != "" {
+					raced[l.Race] = at
+				}
 			}
 			if len(out) >= most {
 				return out[:most]

@@ -14,6 +14,9 @@ import (
 // Deliver sends an ended task's result to the session that delegated it, or to the mission's own session if that parent has ended. The
 // undelivered messages of the ended task go to the mission's own session, too.
 func Deliver(tx *store.Tx, t centurion.Task, wake bool) error {
+	if err := Redirect(tx, t); err != nil {
+		return err
+	}
 	rec, err := tx.Mission(t.Mission)
 	if err != nil {
 		return err
@@ -32,6 +35,16 @@ func Deliver(tx *store.Tx, t centurion.Task, wake bool) error {
 			receiver = rec.Session
 		}
 	}
+	return tx.PutDelivery(&store.Delivery{ID: centurion.NewID(centurion.PrefixDelivery), Mission: t.Mission, Session: receiver,
+		Task: t.ID, Wake: wake, Created: centurion.Now()})
+}
+
+// Redirect gives the undelivered messages of an ended task to the mission's own session.
+func Redirect(tx *store.Tx, t centurion.Task) error {
+	rec, err := tx.Mission(t.Mission)
+	if err != nil {
+		return err
+	}
 	orphans, err := tx.PendingDeliveries(ReceiverOf(t))
 	if err != nil {
 		return err
@@ -45,8 +58,7 @@ func Deliver(tx *store.Tx, t centurion.Task, wake bool) error {
 			return err
 		}
 	}
-	return tx.PutDelivery(&store.Delivery{ID: centurion.NewID(centurion.PrefixDelivery), Mission: t.Mission, Session: receiver,
-		Task: t.ID, Wake: wake, Created: centurion.Now()})
+	return nil
 }
 
 // Take marks a delivery as consumed by a message.

@@ -15,6 +15,7 @@ import (
 	"centurion/orchestrator/merge"
 	"centurion/orchestrator/notes"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/race"
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/state"
 	"centurion/session"
@@ -53,7 +54,7 @@ func (ts *Tasks) attempt(ctx context.Context, r *state.Run) (session.Outcome, er
 			return out, err
 		}
 		sl.Release()
-		back, err := ts.Queue.Accept(ctx, agent.AuthorOf(c), &out, returns)
+		back, err := ts.accept(ctx, c, &out, returns)
 		files = out.Files
 		said := out.Text
 		out.Text = background.WithLost(r.Agent, said, lost)
@@ -98,6 +99,8 @@ func (ts *Tasks) handBack(ctx context.Context, c *agent.Conversation, sl *slots.
 	conflict := back.Cause == event.ReturnedConflict
 	over := back.Ends || merge.GivesUp(said) || returns >= ts.Returns && !back.Notice && !conflict
 	switch {
+	case over && len(ts.rivals(c.Task)) > 0:
+		return returns, &agent.StuckError{Err: &centurion.Error{Kind: centurion.KindVerify, Msg: back.Short}} // the others may do it
 	case over && !ts.Checkouts.Isolated() && !back.Ends:
 		return returns, &centurion.Error{Kind: centurion.KindVerify,
 			Msg: fmt.Sprintf("its acceptance command still fails after %s: %s", centurion.Count(returns, "return"), back.Short)}
@@ -344,7 +347,7 @@ func (ts *Tasks) firstEnd(ctx context.Context, r *state.Run) (bool, error) {
 	i := slices.IndexFunc(tasks, func(t centurion.Task) bool { return t.ID == r.ID })
 	return !slices.ContainsFunc(tasks, func(t centurion.Task) bool {
 		same := i >= 0 && t.Session == tasks[i].Session || t.Item != "" && t.Item == r.Item
-		return t.ID != r.ID && same && t.Status == centurion.TaskBlocked && t.Error != nil && t.Error.Kind == centurion.KindVerify
+		return t.ID != r.ID && same && !race.Of(t, *r.Now.Load()) && t.Status == centurion.TaskBlocked && t.Error != nil && t.Error.Kind == centurion.KindVerify
 	}), nil
 }
 

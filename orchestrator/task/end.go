@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"centurion/failpoint"
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/race"
 	"centurion/orchestrator/review"
 	"centurion/orchestrator/state"
 	"centurion/session"
@@ -34,7 +36,7 @@ func (ts *Tasks) endTask(ctx context.Context, r *state.Run, out session.Outcome,
 	if terr != nil {
 		return terr
 	}
-	left := ts.takeOver(after, r, t, status, &out)
+	left, told := ts.takeOver(after, r, t, status, &out), true
 	rejected, void := state.Rejects(t.Agent, status, out.Text), state.JudgesNothing(t.Agent, status, out.Text)
 	if rejected && t.Reviews && ts.Mission.Fences.Check(r.ID, r.Attempt) == nil {
 		// Before the end is recorded: should the host die in between, the review ends once more and finds it open.
@@ -61,7 +63,8 @@ func (ts *Tasks) endTask(ctx context.Context, r *state.Run, out session.Outcome,
 		if derr != nil {
 			return derr
 		}
-		return ts.recordEnd(tx, r, p, status, out, err, frees || rejected || void || doubtful)
+		told, derr = ts.recordEnd(tx, r, p, status, out, err, frees || rejected || void || doubtful)
+		return derr
 	}); err != nil {
 		if errors.Is(err, state.ErrSuperseded) { // the newer attempt records the end
 			return ts.Mission.RecordRefusal(after, r.ID, t.Session, r.Attempt, "its result")
@@ -70,7 +73,7 @@ func (ts *Tasks) endTask(ctx context.Context, r *state.Run, out session.Outcome,
 	}
 	failpoint.Hit(failpoint.TaskEnded)
 	ts.Keeper.Ended(r.ID)
-	if t.Reviews {
+	if t.Reviews || !told { // the item waits for another try
 		return nil
 	}
 	if rejected || void { // the review is done, but its subject needs another one
@@ -113,6 +116,9 @@ func (ts *Tasks) takeOver(ctx context.Context, r *state.Run, t centurion.Task, s
 
 // endsInDoubt reports whether the checks of a completed task prove too little, so that its parent has to act at once.
 func (ts *Tasks) endsInDoubt(tx *store.Tx, p plan.View, t centurion.Task, status centurion.TaskStatus) (bool, error) {
+	if err := takeReceipts(tx, t, status); err != nil {
+		return false, err
+	}
 	if status != centurion.TaskCompleted || t.Item == "" || t.Agent == agents.Reviewer || !ts.Checkouts.Isolated() || p.Doc == nil {
 		return false, nil
 	}
@@ -125,12 +131,13 @@ func (ts *Tasks) endsInDoubt(tx *store.Tx, p plan.View, t centurion.Task, status
 	return proof != "", err
 }
 
-// recordEnd writes the end of a task together with its delivery to the parent.
-func (ts *Tasks) recordEnd(tx *store.Tx, r *state.Run, p plan.View, status centurion.TaskStatus, out session.Outcome, cause error, wake bool) error {
+// recordEnd writes the end of a task together with its delivery to the parent. told is false for a try whose race another one ends.
+func (ts *Tasks) recordEnd(tx *store.Tx, r *state.Run, p plan.View, status centurion.TaskStatus, out session.Outcome, cause error, wake bool) (told bool, err error) {
 	t, err := tx.Task(r.ID)
 	if err != nil || t.Status.Ended() {
-		return err
+		return true, err
 	}
+	_, lost := errors.AsType[*race.LostError](cause)
 	t, err = state.MoveTask(tx, r.ID, status, func(t *centurion.Task) {
 		t.ElapsedMS = r.Worked(*t) // its checks and its merge were work, too
 		t.Result = out.Text
@@ -145,6 +152,9 @@ func (ts *Tasks) recordEnd(tx *store.Tx, r *state.Run, p plan.View, status centu
 		slices.Sort(t.Files)
 		t.Files = slices.Compact(t.Files)
 		t.Files = ts.Checkouts.WithoutAside(*t)
+		if lost { // nothing of it counts
+			t.Files = nil
+		}
 		if p.Doc != nil && status.Ended() { // the plan may change later
 			t.Outside, _ = ts.Brief.Outside(p, *t)
 		}
@@ -158,14 +168,19 @@ func (ts *Tasks) recordEnd(tx *store.Tx, r *state.Run, p plan.View, status centu
 			t.Reason = state.NoVerdict
 		case status == centurion.TaskCompleted && r.Blind:
 			t.Reason = state.SawNothing
+		case lost && t.Race != nil:
+			t.Race.Lost, t.Reason = true, cause.Error()
 		case cause != nil:
 			t.Error = &centurion.TaskError{Kind: centurion.KindOf(cause), Message: cause.Error(), Hint: centurion.HintOf(cause)}
 		}
 	})
 	if err != nil || !status.Ended() {
-		return err
+		return true, err
 	}
-	return state.Deliver(tx, t, status != centurion.TaskCompleted || wake)
+	if told, err = reports(tx, t); err != nil || !told {
+		return told, cmp.Or(err, state.Redirect(tx, t))
+	}
+	return true, state.Deliver(tx, t, status != centurion.TaskCompleted || wake)
 }
 
 // errHasPlan means that the mission has a plan already.

@@ -25,8 +25,8 @@ type recorder struct {
 }
 
 type delegation struct {
-	task  centurion.Task // to be recorded; then as recorded
-	fresh bool           // this delegation made the task, not an earlier try of the same call
+	tasks []centurion.Task // to be recorded; then as recorded: one, or the tries of a race
+	fresh bool             // this delegation made the tasks, not an earlier try of the same call
 	err   error
 	done  bool
 }
@@ -35,8 +35,25 @@ type delegation struct {
 // returns its first task. An error has [centurion.KindConflict] if the item or the session has a living task, [centurion.KindBudget] if the
 // budget can never cover the task.
 func (ts *Tasks) Record(t centurion.Task, begun func()) (centurion.Task, error) {
+	return ts.record(&delegation{tasks: []centurion.Task{t}}, begun)
+}
+
+// RecordRace is [Tasks.Record] for an item that several agents try: one task for each, written and launched together. It returns the first.
+func (ts *Tasks) RecordRace(t centurion.Task, agents []string, begun func()) (centurion.Task, error) {
+	d := &delegation{}
+	for i, agent := range agents {
+		try := t
+		if i > 0 {
+			try.ID = centurion.NewID(centurion.PrefixTask)
+		}
+		try.Agent, try.Race = agent, &centurion.Race{ID: t.ID, Try: i + 1, Agents: agents}
+		d.tasks = append(d.tasks, try)
+	}
+	return ts.record(d, begun)
+}
+
+func (ts *Tasks) record(d *delegation, begun func()) (centurion.Task, error) {
 	ds := &ts.recorder
-	d := &delegation{task: t}
 	ds.mu.Lock()
 	ds.waiting = append(ds.waiting, d)
 	ds.mu.Unlock()
@@ -48,7 +65,7 @@ func (ts *Tasks) Record(t centurion.Task, begun func()) (centurion.Task, error) 
 	for !d.done {
 		ds.recordBatch(ds.next())
 	}
-	return d.task, d.err
+	return d.tasks[0], d.err
 }
 
 // batch is the most delegations in one commit. It is small, so that the first tasks work while the last are still being written.
@@ -65,10 +82,12 @@ func (ds *recorder) next() []*delegation {
 
 // recordBatch writes tasks in one transaction and launches them.
 func (ds *recorder) recordBatch(next []*delegation) {
-	recorded := make([]centurion.Task, len(next))
-	portions := make([]budget.Amount, len(next))
+	recorded := make([][]centurion.Task, len(next))
+	portions := make([][]budget.Amount, len(next))
 	for i, d := range next {
-		portions[i] = ds.Sessions.Portion(d.task)
+		for _, t := range d.tasks {
+			portions[i] = append(portions[i], ds.Sessions.Portion(t))
+		}
 	}
 	ending := map[string]string{} // items whose task has a goroutine: even if the task has ended, its mark is not set yet
 	for _, r := range ds.Mission.Runs() {
@@ -78,10 +97,12 @@ func (ds *recorder) recordBatch(next []*delegation) {
 	}
 	p, _ := ds.Plan.Read() // without a plan there is nothing to freeze
 	for _, d := range next {
-		ds.Plan.File.Had.Add(d.task.Item)
-		d.task.Frozen = ds.Frozen.Freeze(p, d.task.Item)
+		ds.Plan.File.Had.Add(d.tasks[0].Item)
+		for i, t := range d.tasks {
+			d.tasks[i].Frozen = ds.Frozen.Freeze(p, t.Item)
+		}
 	}
-	items := slices.ContainsFunc(next, func(d *delegation) bool { return d.task.Item != "" })
+	items := slices.ContainsFunc(next, func(d *delegation) bool { return d.tasks[0].Item != "" })
 	err := ds.Mission.Store.Update(ds.Mission.Ctx, func(tx *store.Tx) error {
 		atWork := maps.Clone(ending)
 		if items {
@@ -96,55 +117,64 @@ func (ds *recorder) recordBatch(next []*delegation) {
 			}
 		}
 		for i, d := range next {
-			recorded[i], d.fresh, d.err = ds.putDelegation(tx, d.task, portions[i], atWork)
+			recorded[i], d.fresh, d.err = ds.putDelegation(tx, d.tasks, portions[i], atWork)
 		}
 		return nil
 	})
 	ds.Keeper.Poke()
 	for i, d := range next {
-		d.task, d.done = recorded[i], true
-		switch {
-		case err != nil:
+		d.done = true
+		if err != nil {
 			d.err = err
-		case d.err == nil && d.fresh:
-			ds.Frozen.Know(d.task)
+			continue
+		}
+		if d.tasks = recorded[i]; d.err == nil && d.fresh {
+			ds.Frozen.Know(d.tasks[0])
 			failpoint.Hit(failpoint.TaskRecorded)
-			ds.Launch(d.task)
+			for _, t := range d.tasks {
+				ds.Launch(t)
+			}
 		}
 	}
 }
 
-// putDelegation records one task as queued, for [Tasks.Record]. The keys of atWork are the items that have a living task.
-func (ds *recorder) putDelegation(tx *store.Tx, t centurion.Task, portion budget.Amount, atWork map[string]string) (centurion.Task, bool, error) {
-	before, known, err := tx.TaskByCall(t.Parent, t.Call)
+// putDelegation records the tasks of one delegation as queued, for [Tasks.Record]. The keys of atWork are the items that have a living task.
+func (ds *recorder) putDelegation(tx *store.Tx, tasks []centurion.Task, portions []budget.Amount, atWork map[string]string) ([]centurion.Task, bool, error) {
+	first := tasks[0]
+	before, known, err := tx.TaskByCall(first.Parent, first.Call)
 	if err != nil || known {
-		return before, false, err
+		return []centurion.Task{before}, false, err
 	}
-	if by := atWork[t.Item]; by != "" {
-		return t, false, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("item %s is already being worked on", t.Item),
+	if by := atWork[first.Item]; by != "" {
+		return tasks, false, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("item %s is already being worked on", first.Item),
 			Hint: "you will be told when it ends; cancel it first if you want another to do it"}
 	}
-	if err := sessionFree(tx, t); err != nil {
-		return t, false, err
+	if err := sessionFree(tx, first); err != nil {
+		return tasks, false, err
 	}
-	if err := ds.Reserves.Fits(t.Budget, portion); err != nil {
-		return t, false, err
+	for _, p := range portions { // before anything is written: all of them are recorded, or none
+		if err := ds.Reserves.Fits(first.Budget, p); err != nil {
+			return tasks, false, err
+		}
 	}
-	n, err := tx.NextSerial(ds.Mission.ID, "task")
-	if err != nil {
-		return t, false, err
+	out := slices.Clone(tasks)
+	for i := range out {
+		n, err := tx.NextSerial(ds.Mission.ID, "task")
+		if err != nil {
+			return tasks, false, err
+		}
+		out[i].Number = n + 1
+		if err := tx.PutTask(&out[i]); err != nil {
+			return tasks, false, err
+		}
+		if out[i], err = state.MoveTask(tx, out[i].ID, centurion.TaskQueued, nil); err != nil {
+			return tasks, false, err
+		}
 	}
-	t.Number = n + 1
-	if err := tx.PutTask(&t); err != nil {
-		return t, false, err
+	if first.Item != "" {
+		atWork[first.Item] = first.ID
 	}
-	if t, err = state.MoveTask(tx, t.ID, centurion.TaskQueued, nil); err != nil {
-		return t, false, err
-	}
-	if t.Item != "" {
-		atWork[t.Item] = t.ID
-	}
-	return t, true, nil
+	return out, true, nil
 }
 
 // Unrecorded is the number of delegations that wait to be written.

@@ -12,7 +12,7 @@ import (
 func TestBatches(t *testing.T) {
 	ds := &recorder{}
 	for i := range 10 {
-		ds.waiting = append(ds.waiting, &delegation{task: centurion.Task{Title: fmt.Sprint(i)}})
+		ds.waiting = append(ds.waiting, &delegation{tasks: []centurion.Task{{Title: fmt.Sprint(i)}}})
 	}
 	n := 0
 	for _, want := range []int{batch, batch, 10 - 2*batch, 0} {
@@ -21,8 +21,8 @@ func TestBatches(t *testing.T) {
 			t.Fatalf("%d are written together, want %d", len(next), want)
 		}
 		for _, d := range next {
-			if d.task.Title != fmt.Sprint(n) {
-				t.Errorf("%q is number %d", d.task.Title, n)
+			if d.tasks[0].Title != fmt.Sprint(n) {
+				t.Errorf("%q is number %d", d.tasks[0].Title, n)
 			}
 			n++
 		}
@@ -46,7 +46,7 @@ func TestRecordBeginsBeforeItIsWritten(t *testing.T) {
 		t.Errorf("%d delegations wait", n)
 	}
 	for _, d := range ts.recorder.next() { // another one writes it
-		d.task.Title, d.done = "one recorded", true
+		d.tasks[0].Title, d.done = "one recorded", true
 	}
 	ts.recorder.writing.Unlock()
 	if err := g.Wait(); err != nil {

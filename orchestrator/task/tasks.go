@@ -3,6 +3,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"centurion/orchestrator/ownership"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/pulse"
+	"centurion/orchestrator/race"
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/state"
 	"centurion/session"
@@ -97,7 +99,9 @@ func (ts *Tasks) Launch(t centurion.Task) {
 		defer func() {
 			cancel(nil)
 			ts.Mission.Drop(r)
-			ts.Claims.Drop(t.Name())
+			if len(ts.rivals(r)) == 0 { // the other tries of a race hold the same files
+				ts.Claims.Drop(t.Holder())
+			}
 			ts.Reserves.Close(r.Account)
 			close(r.Done)
 			ts.Mission.Notify()
@@ -156,6 +160,9 @@ func CancelIdle(ctx context.Context, st *store.Store, id, reason string) error {
 		})
 		if err != nil || told {
 			return err
+		}
+		if told, err = reports(tx, t); err != nil || !told {
+			return cmp.Or(err, state.Redirect(tx, t))
 		}
 		return state.Deliver(tx, t, true)
 	})
@@ -251,6 +258,9 @@ func (ts *Tasks) relaunch(id string) {
 // ready waits until the task may begin: its plan is accepted, the items before it are done, and no other task holds its files. The task's
 // reason says why it waits.
 func (ts *Tasks) ready(ctx context.Context, r *state.Run) error {
+	if err := ts.lostRace(ctx, r); err != nil {
+		return err
+	}
 	told := ""
 	for {
 		changed := ts.Mission.Change()
@@ -312,7 +322,7 @@ func (ts *Tasks) obstacle(ctx context.Context, r *state.Run) (string, error) {
 		return fmt.Sprintf("line %d of the plan, which is not read as item %s", p.Doc.Misread(r.Item), r.Item), nil
 	}
 	for _, other := range ts.Mission.Runs() {
-		if other.Item == r.Item && other.ID != r.ID {
+		if other.Item == r.Item && other.ID != r.ID && !race.Of(*t, *other.Now.Load()) {
 			return "after its earlier task", nil // that one has ended, but its mark is not set yet
 		}
 	}

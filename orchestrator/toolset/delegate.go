@@ -15,6 +15,7 @@ import (
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/brief"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/race"
 	"centurion/orchestrator/retention"
 	"centurion/orchestrator/review"
 	"centurion/orchestrator/state"
@@ -93,12 +94,15 @@ func (d *delegator) Delegate(ctx context.Context, call *tools.Call, want tools.D
 	if again {
 		return d.recordAgain(ctx, t, call.Begun)
 	}
-	return d.record(plan, t, call.Begun)
+	return d.launch(ctx, call, plan, t)
 }
 
+// recording is how a task is written and launched.
+type recording func(t centurion.Task, begun func()) (centurion.Task, error)
+
 // record writes a task. If its item comes after others, it is returned as waiting, as it will be in a moment.
-func (d *delegator) record(p plan.View, t centurion.Task, begun func()) (centurion.Task, error) {
-	t, err := d.Launcher.Record(t, begun)
+func (d *delegator) record(p plan.View, record recording, t centurion.Task, begun func()) (centurion.Task, error) {
+	t, err := record(t, begun)
 	if err == nil && !t.Reviews && p.Doc != nil && t.Status == centurion.TaskQueued {
 		if unmet := p.Doc.Unmet(t.Item); len(unmet) > 0 {
 			t.Status, t.Reason = centurion.TaskWaiting, "after "+strings.Join(unmet, ", ")
@@ -237,9 +241,9 @@ func (d *delegator) Report(ctx context.Context, t centurion.Task) (text string, 
 	return text + d.Brief.Outline(p, t), err
 }
 
-// goesBy reports whether a name means a task: the id of its item, w7, or its own id.
+// goesBy reports whether a name means a task: the id of its item, unless another try of it was merged, its own name (T2/1, w7), or its id.
 func goesBy(t centurion.Task, name string) bool {
-	return name != "" && (t.ID == name || t.Item == name || t.Number > 0 && name == "w"+strconv.Itoa(t.Number))
+	return name != "" && (t.ID == name || t.Item == name && !t.Lost() || t.Name() == name || t.Number > 0 && name == "w"+strconv.Itoa(t.Number))
 }
 
 // find returns one of the conversation's tasks.
@@ -276,7 +280,15 @@ func (d *delegator) Cancel(ctx context.Context, _ *tools.Call, id, reason string
 	if err != nil || t.Status.Ended() {
 		return t, err
 	}
-	if err := d.Launcher.Cancel(ctx, t.ID, cmp.Or(reason, "cancelled by the "+d.c.Agent.Name)); err != nil {
+	reason = cmp.Or(reason, "cancelled by the "+d.c.Agent.Name)
+	if t.Race != nil && id == t.Item { // all tries of the item
+		for _, r := range d.Mission.Runs() {
+			if race.Of(t, *r.Now.Load()) && r.ID != t.ID {
+				err = errors.Join(err, d.Launcher.Cancel(ctx, r.ID, reason))
+			}
+		}
+	}
+	if err := errors.Join(err, d.Launcher.Cancel(ctx, t.ID, reason)); err != nil {
 		return t, err
 	}
 	return d.Mission.Store.Task(ctx, t.ID)
