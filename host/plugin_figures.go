@@ -24,7 +24,7 @@ func (p *Plugins) figuresFile() string { return filepath.Join(p.state, "figures.
 
 func (p *Plugins) counted() (c counted) {
 	if b, err := os.ReadFile(p.figuresFile()); err != nil || json.Unmarshal(b, &c) != nil || c.Plugins == nil {
-		return counted{time.Now().UTC().Round(time.Second), map[string]plugin.Figures{}}
+		return counted{time.Now().UTC(), map[string]plugin.Figures{}}
 	}
 	return c
 }

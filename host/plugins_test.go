@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/config"
 	"centurion/plugin"
 	"centurion/text"
 )
@@ -66,9 +67,9 @@ func play(ready time.Duration) func(context.Context, plugin.Start) (plugin.Proce
 // pluginsOf are the plugins of a project with one native plugin.
 func pluginsOf(t *testing.T, state string, ready time.Duration) *Plugins {
 	source := plugin.Source{Name: "p", Command: []string{"p"}}
-	p := newPlugins([]plugin.Source{source}, Place{State: filepath.Join(state, "projects", "p")}, state, nil, "1")
+	p := newPlugins(&config.Config{Plugins: []plugin.Source{source}}, Place{State: filepath.Join(state, "projects", "p")}, state, nil, "1")
 	p.host = plugin.Open(p.all, plugin.Options{Start: play(ready)})
-	p.kept = recall[centurion.ExternalTool](p.memory())
+	p.kept = recall[centurion.ExternalTool](p.memory("tools"))
 	return p
 }
 
@@ -94,7 +95,7 @@ func TestHooksOfStartingPlugins(t *testing.T) {
 					t.Errorf("while it starts, there is such a hook: %v", got)
 				}
 				began := time.Now()
-				out, err := p.Hook(t.Context(), c.hook, map[string]any{}, json.RawMessage(`{}`))
+				out, _, err := p.Hook(t.Context(), c.hook, map[string]any{}, json.RawMessage(`{}`))
 				if took := time.Since(began); took != c.took || string(out) != c.out || (err != nil) != c.refused {
 					t.Errorf("after %s: %s, %v", took, out, err)
 				}
@@ -118,7 +119,7 @@ func TestToolsOfStartingPlugins(t *testing.T) {
 			return text.Each(p.Tools(), func(t centurion.ExternalTool) string { return t.Name })
 		}
 		was := pluginsOf(t, state, 0)
-		remember(was.memory(), nil, []centurion.ExternalTool{{Name: "z"}, {Name: "p_t"}, {Name: "a"}})
+		remember(was.memory("tools"), nil, []centurion.ExternalTool{{Name: "z"}, {Name: "p_t"}, {Name: "a"}})
 		if err := was.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -131,18 +132,18 @@ func TestToolsOfStartingPlugins(t *testing.T) {
 		if len(now) != 1 {
 			t.Errorf("started: %s", now)
 		}
-		if had := recall[centurion.ExternalTool](p.memory()); len(had) != 1 || had[0].Name != now[0] {
+		if had := recall[centurion.ExternalTool](p.memory("tools")); len(had) != 1 || had[0].Name != now[0] {
 			t.Errorf("kept: %+v", had)
 		}
 		p.all[0].Version = "2"
-		if had := recall[centurion.ExternalTool](p.memory()); had != nil {
+		if had := recall[centurion.ExternalTool](p.memory("tools")); had != nil {
 			t.Errorf("of another version: %+v", had)
 		}
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	none := newPlugins(nil, Place{State: t.TempDir()}, "", nil, "1")
+	none := newPlugins(&config.Config{}, Place{State: t.TempDir()}, "", nil, "1")
 	if got := none.Tools(); got != nil || none.host != nil {
 		t.Errorf("without a plugin: %v, and a host was started", got)
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"centurion"
@@ -89,7 +88,7 @@ func (p *p1Plugs) kill() bool {
 		p.killed[name] = append(p.killed[name], time.Now())
 		p.mu.Unlock()
 		for _, pid := range pids {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			endProcess(pid)
 		}
 		return true
 	}
