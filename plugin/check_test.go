@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -31,6 +32,15 @@ func checked(t *testing.T, reply func(m sent) string) []string {
 
 const begun = `{"id":%d,"result":{"hooks":["shell.env","event","tool.execute.before","config"],"tools":[{"name":"t","schema":{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]}}]}}`
 
+// Every hook that there is is played, but those that have messages of their own.
+func TestPlayed(t *testing.T) {
+	for _, hook := range hooks {
+		if _, has := played[hook]; has == slices.Contains([]string{"event", "dispose"}, hook) {
+			t.Errorf("%s is played: %t", hook, has)
+		}
+	}
+}
+
 // right answers everything as it is to be.
 func right(m sent) string {
 	switch {
@@ -42,7 +52,7 @@ func right(m sent) string {
 		return fmt.Sprintf(`{"id":%d,"error":"q is missing","kind":"arguments"}`, m.ID)
 	case m.Params.Hook == "tool.execute.before":
 		return fmt.Sprintf(`{"id":%d,"error":"never"}`, m.ID)
-	case m.Params.Hook != "":
+	case m.Params.Hook == "shell.env":
 		return fmt.Sprintf(`{"id":%d,"result":{"output":{"env":{"A":"b"}}}}`, m.ID)
 	}
 	return fmt.Sprintf(`{"id":%d,"result":{"text":"fine"}}`, m.ID)

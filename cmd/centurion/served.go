@@ -139,7 +139,7 @@ func (p *served) expand(ctx context.Context, command, arguments string) (v1.Begi
 		}
 		if slices.ContainsFunc(v1.Prompts(all), func(one v1.Command) bool { return one.Name == command }) {
 			got, err := p.conn.API().Content(ctx, server.ServerQuery{Prompt: command, Words: goal.SplitArgs(arguments)})
-			return v1.Begin{Goal: got.Text}, err
+			return v1.Begin{Goal: got.Text, Typed: &centurion.Typed{Command: command, Arguments: arguments}}, err
 		}
 	}
 	run := &runner{p.c, &f}

@@ -18,7 +18,8 @@ import (
 	"centurion/provider/scripted"
 )
 
-// OpenCode's client sees the prompts of an MCP server as commands and adds its resources to messages: the model gets what the server says.
+// OpenCode's client sees the prompts of an MCP server as commands and adds its resources to messages: the model gets what the server says,
+// and a plugin changes it as it does that of any command.
 func TestServeServers(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the server is found by its name")
@@ -39,7 +40,17 @@ func TestServeServers(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(s.home, ".config", "opencode"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(s.home, ".config", "opencode", "opencode.json"), `{"mcp": {"work": {"type": "local", "command": ["./toolserver"]}}}`)
+	write(t, filepath.Join(s.home, ".config", "opencode", "opencode.json"), `{"mcp": {"work": {"type": "local", "command": ["./toolserver"]}},
+		"plugin": [["exec:typed", {"command": ["sh", "typed.sh"]}]]}`)
+	write(t, filepath.Join(dir, "typed.sh"), `while read -r line; do
+  id=${line#*:}; id=${id%%,*}
+  case $line in
+  *'"do":"init"'*) echo '{"id":'$id',"result":{"hooks":["command.execute.before"]}}';;
+  *'"command":"work:review"'*) echo '{"id":'$id',"result":{"output":{"parts":[{"type":"text","text":"'"$(printf %s "$line" | sed 's/.*"text":"\([^"]*\)".*/\1/')"' And hurry."}]}}}';;
+  *) echo '{"id":'$id',"result":{}}';;
+  esac
+done
+`)
 	list := func(path string) string {
 		resp, err := http.Get(s.url + path + "?directory=" + url.QueryEscape(dir))
 		if err != nil {
@@ -62,9 +73,15 @@ func TestServeServers(t *testing.T) {
 		"command": `{"command":"work:review","arguments":"it \"great care\""}`,
 		"message": `{"parts":[{"type":"text","text":"see @note"},{"type":"file","mime":"text/plain","filename":"note","url":"note://1","source":{"type":"resource","clientName":"work","uri":"note://1","text":{"value":"@note","start":4,"end":9}}}]}`,
 	} {
-		session := s.post("/session", dir, "{}")["id"]
-		got := fmt.Sprint(s.post(fmt.Sprintf("/session/%s/%s", session, path), dir, body)["parts"])
-		if want := map[string]string{"command": "Review it with great care. $1 @a.txt", "message": "Resource note://1 of work:\n\nIt is noted."}[path]; !strings.Contains(got, want) {
+		said := func() string {
+			session := s.post("/session", dir, "{}")["id"]
+			return fmt.Sprint(s.post(fmt.Sprintf("/session/%s/%s", session, path), dir, body)["parts"])
+		}
+		got := said()
+		for n := 0; n < 100 && path == "command" && !strings.Contains(got, "hurry"); n++ { // nothing waits for the plugin
+			got = said()
+		}
+		if want := map[string]string{"command": "Review it with great care. $1 @a.txt And hurry.", "message": "Resource note://1 of work:\n\nIt is noted."}[path]; !strings.Contains(got, want) {
 			t.Errorf("%s: %s", path, got)
 		}
 	}

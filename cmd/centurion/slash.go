@@ -171,7 +171,7 @@ func (c *runner) readRequest(ctx context.Context, text string, configured func(d
 			return request{goal: text}, nil
 		}
 		if p, found, err := c.prompt(ctx, ws, cfg, word, rest); err != nil || found {
-			return request{goal: p}, err
+			return request{goal: p, typed: &centurion.Typed{Command: word, Arguments: rest}}, err
 		}
 		return request{}, unknownSlash(word, cfg)
 	}
