@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"strings"
 
 	"centurion/agents"
+	"centurion/permission"
 	"centurion/trust"
 )
 
@@ -20,13 +20,12 @@ import (
 const FromPlugins = "a plugin"
 
 // Offered is what plugins added to the configuration when they ran last, with their hook config. It is kept between processes, and counts for
-// what begins after it was: agents and commands whose names nobody else has, and permissions as far as they forbid more.
+// what begins after it was: agents and commands under new names.
 type Offered struct {
-	Sum        string                     `json:"sum"` // of the plugins: see [Config.PluginSum]
-	Agents     map[string]json.RawMessage `json:"agents,omitempty"`
-	Commands   map[string]json.RawMessage `json:"commands,omitempty"`
-	Permission json.RawMessage            `json:"permission,omitempty"`
-	Kept       []string                   `json:"-"` // agents and commands that are there already, and that plugins wanted otherwise
+	Sum      string                     `json:"sum"` // of the plugins: see [Config.PluginSum]
+	Agents   map[string]json.RawMessage `json:"agents,omitempty"`
+	Commands map[string]json.RawMessage `json:"commands,omitempty"`
+	Left     []string                   `json:"-"` // agents and commands that do not count: they are there already, or cannot be used
 }
 
 // PluginSum tells configured plugins and their options apart from others.
@@ -85,23 +84,27 @@ func (c *Config) Offer(made json.RawMessage) Offered {
 	if json.Unmarshal(made, &now) != nil {
 		return o
 	}
-	o.Agents = o.added(was.Agent, now.Agent, func(name string) bool { return builtInAgent(name) }, "")
-	o.Commands = o.added(was.Command, now.Command, func(string) bool { return false }, "/")
-	if !sameJSON(was.Permission, now.Permission) {
-		o.Permission = now.Permission
-	}
+	l := reader(c)
+	o.Agents = o.added(was.Agent, now.Agent, func(name string, raw json.RawMessage) bool {
+		_, err := l.offeredAgent(name, raw)
+		return err == nil && !builtInAgent(name)
+	}, "")
+	o.Commands = o.added(was.Command, now.Command, func(name string, raw json.RawMessage) bool {
+		_, err := l.offeredCommand(name, raw)
+		return err == nil
+	}, "/")
 	return o
 }
 
-// added returns what is new under names that nobody has.
-func (o *Offered) added(was, now map[string]json.RawMessage, taken func(name string) bool, mark string) map[string]json.RawMessage {
+// added returns what is new under a new name, and usable.
+func (o *Offered) added(was, now map[string]json.RawMessage, usable func(name string, raw json.RawMessage) bool, mark string) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		had, known := was[name]
 		switch {
 		case known && sameJSON(had, now[name]):
-		case known || taken(strings.ToLower(name)):
-			o.Kept = append(o.Kept, mark+name)
+		case known || !usable(name, now[name]):
+			o.Left = append(o.Left, mark+name)
 		default:
 			out[name] = now[name]
 		}
@@ -110,6 +113,7 @@ func (o *Offered) added(was, now map[string]json.RawMessage, taken func(name str
 }
 
 func builtInAgent(name string) bool {
+	name = strings.ToLower(name)
 	isNamed := func(a agents.Agent) bool { return strings.EqualFold(a.Name, name) }
 	return agents.Alias(name) != "" || slices.Contains(OpenCodeAgents, name) || slices.ContainsFunc(agents.Default().All(), isNamed) || slices.ContainsFunc(agents.DefaultAssistant().All(), isNamed)
 }
@@ -119,7 +123,14 @@ func sameJSON(a, b json.RawMessage) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// offered adds what the configured plugins offered when they ran last. What of it cannot be used is left out, with a notice.
+// reader reads what plugins offer; what it ignores is told nowhere.
+func reader(c *Config) *loader {
+	own := *c
+	own.Ignored = nil
+	return &loader{c: &own, table: openCodeKeys()}
+}
+
+// offered adds what the configured plugins offered when they ran last, and what can still be used of it.
 func (l *loader) offered() error {
 	c := l.c
 	if len(c.Plugins) == 0 || l.state == "" {
@@ -132,29 +143,32 @@ func (l *loader) offered() error {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Agents)) {
-		if lower := strings.ToLower(name); c.Agents[lower].Name == "" && !builtInAgent(lower) {
-			l.offeredAgent(lower, o.Agents[name])
+		a, err := reader(c).offeredAgent(name, o.Agents[name])
+		if err != nil || c.Agents[a.Name].Name != "" || builtInAgent(name) {
+			continue
 		}
+		if a.Permission != nil { // it only forbids
+			if c.AgentPermission == nil {
+				c.AgentPermission = map[string][]PermissionLevel{}
+			}
+			c.AgentPermission[a.Name] = append(c.AgentPermission[a.Name], PermissionLevel{File: FromPlugins, Project: true, Raw: a.Permission})
+			a.Permission = nil
+		}
+		c.Agents[a.Name] = a
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Commands)) {
-		if c.Commands[name].Name == "" && name != "" && !strings.ContainsAny(name, "/ \n") {
-			l.offeredCommand(name, o.Commands[name])
-		}
-	}
-	if len(o.Permission) > 0 {
-		c.Permission = append(c.Permission, PermissionLevel{File: FromPlugins, Project: true, Raw: o.Permission})
-		if _, err := c.Rules(); err != nil {
-			l.dropped, c.Permission = append(l.dropped, FromPlugins+": its permissions do not count: "+err.Error()), c.Permission[:len(c.Permission)-1]
+		if cmd, err := l.offeredCommand(name, o.Commands[name]); err == nil && c.Commands[name].Name == "" {
+			c.Commands[name] = cmd
 		}
 	}
 	return nil
 }
 
-// offeredAgent adds an agent of a plugin. It works with the model of the mission, and its permissions only forbid.
-func (l *loader) offeredAgent(name string, raw json.RawMessage) {
-	c, at := l.c, "agent."+name
+// offeredAgent reads an agent of a plugin. It works with the model of the mission.
+func (l *loader) offeredAgent(name string, raw json.RawMessage) (a Agent, err error) {
+	name = strings.ToLower(name)
+	at := "agent." + name
 	n, err := parseJSONC(&source{name: FromPlugins}, raw)
-	var a Agent
 	if err == nil {
 		err = decode(n, at, &a, agentFields(l, at), nil)
 	}
@@ -162,32 +176,26 @@ func (l *loader) offeredAgent(name string, raw json.RawMessage) {
 		err = errors.New("it has no prompt")
 	}
 	if err == nil {
-		_, _, err = agents.Default().Beside(c.serverNames(), true).With(agents.Definition{Name: name, Prompt: a.Prompt, Tools: a.Tools, Source: FromPlugins})
+		_, _, err = agents.Default().Beside(l.c.serverNames(), true).With(agents.Definition{Name: name, Prompt: a.Prompt, Tools: a.Tools, Source: FromPlugins})
 	}
-	if err != nil {
-		l.dropped = append(l.dropped, fmt.Sprintf("%s: its agent %s does not count: %v", FromPlugins, name, err))
-		return
+	if err == nil && a.Permission != nil {
+		_, err = permission.ParseRules(a.Permission)
 	}
 	a.Name, a.File, a.Model, a.Fallback = name, FromPlugins, "", nil
-	if a.Permission != nil {
-		if c.AgentPermission == nil {
-			c.AgentPermission = map[string][]PermissionLevel{}
-		}
-		c.AgentPermission[name] = append(c.AgentPermission[name], PermissionLevel{File: FromPlugins, Project: true, Raw: a.Permission})
-		a.Permission = nil
-	}
-	c.Agents[name] = a
+	return a, err
 }
 
-// offeredCommand adds a command of a plugin. Shell in it does not run, and an empty one is what was typed: a plugin may say more to it.
-func (l *loader) offeredCommand(name string, raw json.RawMessage) {
+// offeredCommand reads a command of a plugin. Shell in it does not run, and an empty one is what was typed: a plugin may say more to it.
+func (l *loader) offeredCommand(name string, raw json.RawMessage) (Command, error) {
 	var cmd struct{ Template, Description, Agent string }
+	if name == "" || strings.ContainsAny(name, "/ \n") {
+		return Command{}, errors.New("it has no usable name")
+	}
 	if err := json.Unmarshal(raw, &cmd); err != nil {
-		l.dropped = append(l.dropped, fmt.Sprintf("%s: its command /%s does not count: %v", FromPlugins, name, err))
-		return
+		return Command{}, err
 	}
 	if a := strings.ToLower(cmd.Agent); l.c.Agents[a].Name == "" && !builtInAgent(a) {
 		cmd.Agent = ""
 	}
-	l.c.Commands[name] = Command{Name: name, File: FromPlugins, Template: cmp.Or(cmd.Template, "/"+name+" $ARGUMENTS"), Description: cmd.Description, Agent: cmd.Agent, Project: true}
+	return Command{Name: name, File: FromPlugins, Template: cmp.Or(cmd.Template, "/"+name+" $ARGUMENTS"), Description: cmd.Description, Agent: cmd.Agent, Project: true}, nil
 }

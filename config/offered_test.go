@@ -13,8 +13,8 @@ import (
 	"centurion/permission"
 )
 
-// Step 11, point 2: what plugins do to the configuration adds agents and commands, and forbids; it replaces nothing, allows nothing, chooses no
-// model and runs no shell.
+// Step 11, point 2: what plugins do to the configuration adds agents, which only forbid, and commands; it replaces nothing, allows nothing,
+// chooses no model and runs no shell.
 func TestOffered(t *testing.T) {
 	w := newWorld(t)
 	w.global("opencode/opencode.json", `{"plugin": [["exec:p", {"command": ["p"]}]], "permission": {"bash": {"rm *": "deny"}},
@@ -36,6 +36,7 @@ func TestOffered(t *testing.T) {
 		"permission": map[string]any{"bash": map[string]string{"rm *": "allow", "git push*": "deny"}}}
 	a["empty"] = map[string]any{"description": "no prompt"}
 	a["not a name"] = map[string]any{"prompt": "x"}
+	a["rules"] = map[string]any{"prompt": "x", "permission": map[string]any{"bash": "perhaps"}}
 	a["odd"] = map[string]any{"prompt": 7}
 	c["hello"] = map[string]any{"template": "theirs"}
 	c["squeeze"] = map[string]any{"template": "", "description": "d", "agent": "nobody"}
@@ -45,8 +46,8 @@ func TestOffered(t *testing.T) {
 	cfg["model"], cfg["default_agent"] = "x/y", "Oracle"
 	made, _ := json.Marshal(cfg)
 	o := before.Offer(made)
-	if got := fmt.Sprint(o.Kept); got != "[Worker build mine /hello]" {
-		t.Errorf("kept: %s", got)
+	if got := fmt.Sprintf("%q", o.Left); got != `["Worker" "build" "empty" "mine" "not a name" "odd" "rules" "/hello" "/seven"]` {
+		t.Errorf("left: %s", got)
 	}
 	b, _ := json.Marshal(o)
 	state, err := w.opts.stateDir()
@@ -64,14 +65,14 @@ func TestOffered(t *testing.T) {
 	if cmd := now.Commands["squeeze"]; cmd.Template != "/squeeze $ARGUMENTS" || cmd.Agent != "" || !now.Commands["shell"].Project {
 		t.Errorf("%+v", now.Commands)
 	}
-	if told := strings.Join(now.Dropped, "\n"); strings.Count(told, "\n") != 3 || !strings.Contains(told, "a plugin: its agent empty does not count: it has no prompt") || !strings.Contains(told, "/seven") {
+	if told := strings.Join(now.Notices, "\n"); strings.Contains(told, FromPlugins) {
 		t.Errorf("notices: %s", told)
 	}
 	rules, err := now.Rules()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for agent, want := range map[string]string{"worker": "deny ask deny", "oracle": "deny deny deny"} {
+	for agent, want := range map[string]string{"worker": "deny ask ask", "oracle": "deny deny ask"} {
 		var got []string
 		for _, script := range []string{"rm x", "git push", "curl x"} {
 			got = append(got, string(permission.DecideShell(rules(agent), script, "/p", "/h", false).Action))

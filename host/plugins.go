@@ -159,14 +159,12 @@ func noteOf(changed []string, o config.Offered) string {
 			adds = append(adds, text.Each(slices.Sorted(maps.Keys(o.Agents)), func(s string) string { return "agent " + s })...)
 		case "command":
 			adds = append(adds, text.Each(slices.Sorted(maps.Keys(o.Commands)), func(s string) string { return "/" + s })...)
-		case "permission":
-			adds = append(adds, "permissions that forbid more")
 		default:
 			not = append(not, key)
 		}
 	}
 	if slices.Contains(changed, "agent") || slices.Contains(changed, "command") {
-		not = append(not, o.Kept...)
+		not = append(not, o.Left...)
 	}
 	return strings.Join(text.Filled(text.When(len(adds) > 0, "in the configuration it adds "+strings.Join(adds, ", ")),
 		text.When(len(not) > 0, "what it wants of these does not count: "+strings.Join(not, ", "))), "; ")

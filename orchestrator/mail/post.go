@@ -133,6 +133,13 @@ func (d *Desk) Send(ctx context.Context, p Post) (_ Posted, err error) {
 		}
 		return d.compactReceiver(ctx, p, to)
 	}
+	put := put
+	switch {
+	case p.NoReply:
+		put = d.note
+	case p.Model != "":
+		put = d.remodel
+	}
 	if (p.NoReply || p.Model != "") && d.Hold != nil { // a conversation that begins meanwhile would not know of it
 		working, release := d.Hold(to.Mission)
 		defer release()
@@ -142,17 +149,7 @@ func (d *Desk) Send(ctx context.Context, p Post) (_ Posted, err error) {
 			}
 		}
 	}
-	by, err := d.typed(ctx, &p, to)
-	if err != nil {
-		return Posted{}, err
-	}
-	var got Posted
-	err = d.store.Update(ctx, func(tx *store.Tx) (err error) {
-		if got, err = d.writer(p)(tx, p, to); err == nil {
-			err = acted(tx, got, by)
-		}
-		return err
-	})
+	got, err := d.keep(ctx, p, to, put)
 	if err != nil {
 		return Posted{}, err
 	}
@@ -161,17 +158,6 @@ func (d *Desk) Send(ctx context.Context, p Post) (_ Posted, err error) {
 		s.Notify()
 	}
 	return got, nil
-}
-
-// writer is what stores a message.
-func (d *Desk) writer(p Post) func(*store.Tx, Post, Receiver) (Posted, error) {
-	switch {
-	case p.NoReply:
-		return d.note
-	case p.Model != "":
-		return d.remodel
-	}
-	return put
 }
 
 // complete fills in the defaults of a message and checks what needs no store.

@@ -37,6 +37,21 @@ func Typed(ctx context.Context, hooks centurion.Hooks, who centurion.Hooked, typ
 	return append(texts, slices.DeleteFunc(slices.Clone(parts), isText)...), by
 }
 
+// keep stores a message as plugins want it.
+func (d *Desk) keep(ctx context.Context, p Post, to Receiver, put func(*store.Tx, Post, Receiver) (Posted, error)) (got Posted, err error) {
+	by, err := d.typed(ctx, &p, to)
+	if err != nil {
+		return got, err
+	}
+	err = d.store.Update(ctx, func(tx *store.Tx) (err error) {
+		if got, err = put(tx, p, to); err == nil {
+			err = acted(tx, got, by)
+		}
+		return err
+	})
+	return got, err
+}
+
 // typed is [Typed] for a message to a session.
 func (d *Desk) typed(ctx context.Context, p *Post, to Receiver) (by []string, err error) {
 	if p.Typed == nil || d.Hooks == nil || to.Session == "" {
