@@ -138,10 +138,11 @@ func (p *Plugins) offer(ctx context.Context, host *plugin.Host) error {
 	if err != nil {
 		return err
 	}
-	offered := p.cfg.Offer(made)
+	told := map[string]bool{}
 	for _, r := range ran {
-		host.Note(r.Plugin, noteOf(r.Changed, offered))
+		host.Note(r.Plugin, noteOf(r.Changed, p.cfg.Offer(r.Output), told))
 	}
+	offered := p.cfg.Offer(made)
 	b, err := json.Marshal(offered)
 	if err != nil || bytes.Equal(b, had) || os.MkdirAll(p.state, 0o700) != nil {
 		return err
@@ -150,22 +151,19 @@ func (p *Plugins) offer(ctx context.Context, host *plugin.Host) error {
 	return nil
 }
 
-// noteOf says what of a plugin's changes of the configuration counts, and what does not.
-func noteOf(changed []string, o config.Offered) string {
-	var adds, not []string
-	for _, key := range changed {
-		switch key {
-		case "agent":
-			adds = append(adds, text.Each(slices.Sorted(maps.Keys(o.Agents)), func(s string) string { return "agent " + s })...)
-		case "command":
-			adds = append(adds, text.Each(slices.Sorted(maps.Keys(o.Commands)), func(s string) string { return "/" + s })...)
-		default:
-			not = append(not, key)
+// noteOf says what of a plugin's changes of the configuration counts, and what does not. told are those of the plugins before it.
+func noteOf(keys []string, o config.Offered, told map[string]bool) string {
+	fresh := func(all []string) []string {
+		all = slices.DeleteFunc(all, func(s string) bool { return told[s] })
+		for _, s := range all {
+			told[s] = true
 		}
+		return all
 	}
-	if slices.Contains(changed, "agent") || slices.Contains(changed, "command") {
-		not = append(not, o.Left...)
-	}
+	adds := text.Each(slices.Sorted(maps.Keys(o.Agents)), func(s string) string { return "agent " + s })
+	adds = fresh(append(adds, text.Each(slices.Sorted(maps.Keys(o.Commands)), func(s string) string { return "/" + s })...))
+	keys = slices.DeleteFunc(slices.Clone(keys), func(s string) bool { return s == "agent" || s == "command" })
+	not := append(keys, fresh(o.Left)...)
 	return strings.Join(text.Filled(text.When(len(adds) > 0, "in the configuration it adds "+strings.Join(adds, ", ")),
 		text.When(len(not) > 0, "what it wants of these does not count: "+strings.Join(not, ", "))), "; ")
 }

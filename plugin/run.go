@@ -30,8 +30,9 @@ const (
 type Ran struct {
 	Plugin  string
 	Took    time.Duration
-	Changed []string // the keys of the output that it changed, sorted
-	Err     error    // why it did nothing: it threw, did not answer in time, is not running, or left an output of another shape
+	Changed []string        // the keys of the output that it changed, sorted
+	Output  json.RawMessage // after it, if it changed something
+	Err     error           // why it did nothing: it threw, did not answer in time, is not running, or left an output of another shape
 }
 
 // guards are the hooks by which a plugin refuses something: without its answer nothing goes on.
@@ -71,7 +72,7 @@ func (h *Host) Run(ctx context.Context, hook string, input, output any) ([]Ran, 
 		}
 		had := out
 		if r.Changed != nil {
-			out = a.changed
+			out, r.Output = a.changed, a.changed
 		}
 		if hook == transform {
 			h.measure(p, in, had, out)

@@ -282,7 +282,9 @@ func commandsCommand(c *cli) *cobra.Command {
 			for _, name := range slices.Sorted(maps.Keys(cfg.Commands)) {
 				cmd := cfg.Commands[name]
 				if slices.ContainsFunc(own, func(s slashCommand) bool { return s.name == name }) {
-					c.note(fmt.Sprintf("%s does not count: /%s is built in", cmd.File, name))
+					if cmd.File != config.FromPlugins {
+						c.note(fmt.Sprintf("%s does not count: /%s is built in", cmd.File, name))
+					}
 					continue
 				}
 				rows = append(rows, row{Name: name, Description: cmp.Or(cmd.Description, centurion.Clip(oneLine(cmd.Template), 80)),
