@@ -140,21 +140,6 @@ func FuzzClean(f *testing.F) {
 }
 
 // R13: what a command prints is stored as text: no colours, no cursor, no bells, and nothing of what was meant to be read is lost.
-func TestCleanSchema(t *testing.T) {
-	for in, want := range map[string]string{
-		`{"type":"object","description":"plain"}`: `{"type":"object","description":"plain"}`,
-		`{"anyOf":[{"title":"\u001b[2Jred","properties":{"description":{"description":"a\u202eb","enum":["\u001b"]}}}]}`: `{"anyOf":[{"title":"red","properties":{"description":{"description":"ab","enum":["\u001b"]}}}]}`,
-	} {
-		var got, expected any
-		if err := errors.Join(json.Unmarshal([]byte(in), &got), json.Unmarshal([]byte(want), &expected)); err != nil {
-			t.Fatal(err)
-		}
-		if changed := CleanSchema(got); changed != (in != want) || !reflect.DeepEqual(got, expected) {
-			t.Errorf("%s: got %v (%v), want %s", in, got, changed, want)
-		}
-	}
-}
-
 func TestPrinted(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                                  "",
@@ -178,6 +163,22 @@ func TestPrinted(t *testing.T) {
 	} {
 		if got := Printed(in); got != want {
 			t.Errorf("%.60q: got %.60q, want %.60q", in, got, want)
+		}
+	}
+}
+
+// S10
+func TestCleanSchema(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"type":"object","description":"plain"}`: `{"type":"object","description":"plain"}`,
+		`{"anyOf":[{"title":"\u001b[2Jred","properties":{"description":{"description":"a\u202eb","enum":["\u001b"]}}}]}`: `{"anyOf":[{"title":"red","properties":{"description":{"description":"ab","enum":["\u001b"]}}}]}`,
+	} {
+		var got, expected any
+		if err := errors.Join(json.Unmarshal([]byte(in), &got), json.Unmarshal([]byte(want), &expected)); err != nil {
+			t.Fatal(err)
+		}
+		if changed := CleanSchema(got); changed != (in != want) || !reflect.DeepEqual(got, expected) {
+			t.Errorf("%s: got %v (%v), want %s", in, got, changed, want)
 		}
 	}
 }
