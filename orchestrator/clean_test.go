@@ -252,6 +252,27 @@ func TestGarbage(t *testing.T) {
 	})
 }
 
+// Of the tasks that may be removed, the oldest go, and no more than were asked for, also where one transaction does not suffice.
+func TestRemoveNoMore(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		m, tasks := r.past(centurion.MissionCompleted, 60, nil)
+		var ids []string
+		for _, one := range tasks {
+			ids = append(ids, one.ID)
+		}
+		if _, err := r.host.Keeper.Archive(r.ctx, ids); err != nil {
+			t.Fatal(err)
+		}
+		if n, _, err := r.host.Keeper.Remove(r.ctx, r.tasks(m.ID), 55); n != 55 || err != nil {
+			t.Fatalf("%d removed, %v", n, err)
+		}
+		left := r.tasks(m.ID)
+		if len(left) != 5 || left[0].ID != tasks[55].ID {
+			t.Errorf("%d are left, the first is %+v", len(left), left[0])
+		}
+	})
+}
+
 // The result of a task that was removed is found in the archive.
 func TestResultFromTheArchive(t *testing.T) {
 	bubble(t, map[string]script{

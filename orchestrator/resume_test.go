@@ -165,6 +165,7 @@ func TestTaskTimeAcrossRestart(t *testing.T) {
 					t.Fatalf("it is %s (%v)", task.Status, task.Error)
 				}
 				equal(t, "worked after the restart", task.Ended.Sub(began).Round(time.Second), 210*time.Second)
+				equal(t, "worked in all", (time.Duration(task.ElapsedMS) * time.Millisecond).Round(time.Second), 10*time.Minute)
 			})
 		})
 	}

@@ -40,7 +40,7 @@ func TestLinksAreFollowed(t *testing.T) {
 		`cat key`: Ask, `cat < key`: Ask, `cat k*`: Ask, `f="a.go k*"; cat $f`: Ask, `cat */key`: Ask, `cat [k]ey`: Ask, `head -n 1 sub/../key`: Ask, `cat /home/ada/project/key`: Ask, `cat "$PWD/key"`: Ask, `cat ./key`: Ask,
 		`cat notes`: Ask, `timeout 5 cat key`: Ask, `x=key; cat $x`: Ask, `for f in k*; do cat "$f"; done`: Ask, `cd sub && cat key`: Ask, `cd sub; cd ..; cat key`: Ask, `(cd sub && cat key)`: Ask,
 		`cd sub && ls`: Allow, `cd a && cd a && cat key`: Ask, `for i in 1 2; do cd a; cat key; done`: Ask, `for i in 1 2; do cat key; cd a; done`: Ask, `while true; do cd sub; done`: Ask, `grep -R x sub`: Ask,
-		`grep --dereference-rec x .`: Ask, `grep -Rn x`: Ask, `diff -r sub other`: Ask, `cat huge`: Ask, `grep x huge`: Ask, `cat < huge`: Ask, `ls out`: Ask, `echo "$(cat key)"`: Ask, `cat a.go | sort - key`: Ask,
+		`grep --dereference-rec x .`: Ask, `grep -Rn x`: Ask, `grep -- x a.go`: Allow, `grep -r x .`: Allow, `diff -r sub other`: Ask, `cat huge`: Ask, `grep x huge`: Ask, `cat < huge`: Ask, `ls out`: Ask, `echo "$(cat key)"`: Ask, `cat a.go | sort - key`: Ask,
 		`git diff`: Allow, `cd hostile && git diff`: Ask, `cd hostile && ls`: Allow, `git -C hostile diff`: Ask, `git diff; cd hostile`: Allow, `sort -k1 --files0-from=key`: Ask, `git blame --ignore-revs-file=key a`: Ask,
 	} {
 		if d := linked().Decide(person(), script, false); d.Action != want {

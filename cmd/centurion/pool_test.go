@@ -104,11 +104,18 @@ func TestPoolOpensEachOnce(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		synctest.Wait()
+		if open := p.pool.opened(); len(open) != 0 {
+			t.Errorf("while they are opened, these are open: %q", open)
+		}
 		if _, _, err := p.pool.use(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > time.Second {
 			t.Errorf("who does not want to wait waits for %v: %v", time.Since(start), err)
 		}
 		if err := g.Wait(); err != nil || time.Since(start) != time.Minute {
 			t.Errorf("opening two at once took %v: %v", time.Since(start), err)
+		}
+		open := p.pool.opened()
+		if slices.Sort(open); !slices.Equal(open, []string{"a", "b"}) {
+			t.Errorf("open are %q", open)
 		}
 		p.want("two", "open a", "open b")
 	})
