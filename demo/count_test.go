@@ -157,3 +157,31 @@ func TestWhole(t *testing.T) {
 		}
 	}
 }
+
+// What a host that is back does first is told in a line of the demonstration's own, and an unchanged plan is not shown again.
+func TestShown(t *testing.T) {
+	plan := func(status string) centurion.Event {
+		return centurion.Event{Type: centurion.EventTodoUpdated, Data: event.Data(event.TodoData{Items: []event.PlanItem{{ID: "T1", Title: "One", Status: status}}})}
+	}
+	k := &killing{}
+	for _, c := range []struct {
+		e     centurion.Event
+		early bool
+		shown bool
+		items int
+	}{
+		{centurion.Event{Type: centurion.EventMissionResumed}, false, false, 0},
+		{centurion.Event{Type: centurion.EventTaskRetrying}, true, false, 0},
+		{centurion.Event{Type: centurion.EventTaskRetrying}, false, true, 0},
+		{centurion.Event{Type: centurion.EventTaskCompleted}, true, true, 0},
+		{plan("open"), false, true, 1},
+		{plan("done"), false, true, 0},
+	} {
+		k.early = c.early
+		e := k.shown(c.e)
+		d, _ := event.Decode[event.TodoData](e)
+		if (e.Type != "") != c.shown || len(d.Items) != c.items {
+			t.Errorf("%s, early %v: %+v", c.e.Type, c.early, e)
+		}
+	}
+}
