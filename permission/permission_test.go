@@ -37,6 +37,7 @@ func TestParseRulesBad(t *testing.T) {
 	tests := []struct{ raw, key, hint string }{
 		{`"alow"`, "permission:", `did you mean "allow"?`},
 		{`{"bash": "yes"}`, "permission.bash:", `did you mean "allow"?`},
+		{`{"bash": {"git *": 3}}`, "permission.bash.git *: 3 is not an action", wantAction},
 		{`{"bash": {"git *": "Denny"}}`, "permission.bash.git *:", `did you mean "deny"?`},
 		{`{"bash": {"git *": "whatever"}}`, "permission.bash.git *:", `use "allow", "ask" or "deny"`},
 		{`{"bash": {"git *": true}}`, "permission.bash.git *:", `use "allow", "ask" or "deny"`},

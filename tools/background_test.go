@@ -66,6 +66,10 @@ func TestRunBackground(t *testing.T) {
 	want(t, "directory", k.started[1].Dir, filepath.Join(b.dir, "sub"))
 	want(t, "timeout", k.started[1].Timeout, time.Hour)
 	want(t, "words", k.words, "build it")
+	want(t, "network", k.started[1].Network, false)
+	b.Network = true // a person has allowed it
+	b.must("run_background", args{"command": "make"})
+	want(t, "network that a person has allowed", k.started[2].Network, true)
 	want(t, "title", r.Title, "bg_1: build it")
 
 	b.refused("run_background", args{"command": "make", "timeout": 3600001}, centurion.KindUsage, "timeout")
@@ -74,7 +78,7 @@ func TestRunBackground(t *testing.T) {
 	b.refused("run_background", args{"command": "ls", "workdir": "nowhere"}, centurion.KindNotFound, "nowhere does not exist")
 	b.gate.rules = []permission.Rule{{Permission: "bash", Pattern: "git push *", Action: permission.Deny}}
 	b.refused("run_background", args{"command": "make && git push origin"}, centurion.KindPermission, "git push")
-	want(t, "started", len(k.started), 2)
+	want(t, "started", len(k.started), 3)
 	k.err = &centurion.Error{Kind: centurion.KindConflict, Msg: "8 run already", Hint: "end one"}
 	b.refused("run_background", args{"command": "make"}, centurion.KindConflict, "8 run already", "end one")
 }
