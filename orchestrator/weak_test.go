@@ -41,11 +41,11 @@ func TestWeakModelDoesNotEnd(t *testing.T) {
 	}
 	has(t, said[0], "item T1 (One): it has no verify command; no review has passed since its work ended",
 		"item T2 (Two): its task T2 is blocked; nothing of it was merged, so it is not done: resume T2 or hand it out anew")
-	var statuses string
+	var statuses strings.Builder
 	for _, q := range r.requests("commander") {
-		statuses += q.Last()
+		statuses.WriteString(q.Last())
 	}
-	has(t, statuses, "T2 is not done (its task T2 is blocked): nothing of it was merged")
+	has(t, statuses.String(), "T2 is not done (its task T2 is blocked): nothing of it was merged")
 	has(t, toldTo(r, m.Session), "said PASS without having read or run anything, also when it was asked to: it does not count")
 	equal(t, "asked to look", r.count(m.ID, centurion.EventTaskReturned), 1)
 	r.is(m, centurion.MissionCompleted, "")
