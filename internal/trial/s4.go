@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"centurion/plugin"
 	"centurion/provider/scripted"
@@ -165,12 +166,18 @@ var s4Outside = []string{"bun", "mcp", "plugin-program"}
 // s4Trusted trusts everything and looks that programs from outside run then, and no longer once their files have changed. What stands for
 // Bun is a trap itself.
 func s4Trusted(t *T, p *project, ran func() []string) int {
-	converse := func() string {
+	converse := func(want string) string {
 		before := len(ran())
-		p.Serve(scripted.Config{Pace: -1, Chunk: -1, Func: func(scripted.Request) scripted.Answer { return scripted.Answer{Say: "Hello."} }})
+		traced := func() string {
+			fresh := ran()[before:]
+			return strings.Join(slices.DeleteFunc(slices.Clone(s4Outside), func(name string) bool { return !slices.Contains(fresh, name) }), " ")
+		}
+		p.Serve(scripted.Config{Pace: -1, Chunk: -1, Func: func(scripted.Request) scripted.Answer {
+			soon(t.ctx, waitLimit/5, func() bool { return len(traced()) >= len(want) }) // they start beside the conversation
+			return scripted.Answer{Say: "Hello.", Delay: time.Second}
+		}})
 		p.Run("run", "--profile", "assistant", "--model", "custom/m", "--ask", "deny", "--sandbox", "off", "hello")
-		fresh := ran()[before:]
-		return strings.Join(slices.DeleteFunc(slices.Clone(s4Outside), func(name string) bool { return !slices.Contains(fresh, name) }), " ")
+		return traced()
 	}
 	if code, out := p.Run("trust", "--yes"); code != 0 {
 		t.Failf("nothing can be trusted: %s", out)
@@ -186,7 +193,7 @@ func s4Trusted(t *T, p *project, ran func() []string) int {
 		for _, name := range step.change {
 			p.put(name, readAll(filepath.Join(p.Dir, name))+"\n")
 		}
-		if got := converse(); got != step.runs {
+		if got := converse(step.runs); got != step.runs {
 			t.Failf("after changes of %q these run: %q, not %q", step.change, got, step.runs)
 		}
 	}
