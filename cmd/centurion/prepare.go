@@ -281,8 +281,7 @@ func planReader(file tui.PlanFile) tui.PlanReader {
 func planItems(doc *todo.Doc) (items []event.PlanItem) {
 	for _, it := range doc.Items() {
 		if !it.Group {
-			race := it.Tries()
-			items = append(items, event.PlanItem{ID: it.ID, Title: it.Title + text.When(race != "", " ("+race+")"), Agent: it.Agent, After: it.After, Files: it.Files, Verify: it.Verify,
+			items = append(items, event.PlanItem{ID: it.ID, Title: it.Shown(), Agent: it.Agent, After: it.After, Files: it.Files, Verify: it.Verify,
 				Status: doc.Status(it.ID).String()})
 		}
 	}

@@ -114,12 +114,9 @@ func Outline(d *todo.Doc) string {
 	c := d.Counts()
 	fmt.Fprintf(&b, "%s: %d open, %d running, %d done, %d cancelled, %d blocked.\n", centurion.Count(c.Total(), "item"), c.Open, c.Running, c.Done, c.Cancelled, c.Blocked)
 	for _, it := range d.Items() {
-		fmt.Fprintf(&b, "[%c] %s %s", d.Status(it.ID), it.ID, it.Title)
+		fmt.Fprintf(&b, "[%c] %s %s", d.Status(it.ID), it.ID, it.Shown())
 		if it.Agent != "" {
 			b.WriteString(" @" + it.Agent)
-		}
-		if race := it.Tries(); race != "" {
-			b.WriteString(" (" + race + ")")
 		}
 		if unmet := d.Unmet(it.ID); len(unmet) > 0 && it.Mark == todo.Open {
 			b.WriteString(" (after " + strings.Join(unmet, ", ") + ")")

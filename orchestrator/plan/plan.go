@@ -211,7 +211,7 @@ func (m *Plan) TellTodo(ctx context.Context) error {
 func (m *Plan) isNewPlan(p View) bool {
 	var b strings.Builder
 	for _, it := range p.Items() {
-		fmt.Fprintln(&b, it.ID, it.Title, it.Agent, it.After)
+		fmt.Fprintln(&b, it.ID, it.Shown(), it.Agent, it.After)
 	}
 	if b.String() == m.toldPlan {
 		return false

@@ -96,7 +96,7 @@ func (p View) Told() []event.PlanItem {
 	var out []event.PlanItem
 	for _, it := range p.Items() {
 		if !it.Group {
-			out = append(out, event.PlanItem{ID: it.ID, Title: it.Title, Agent: it.Agent, After: it.After, Files: it.Files,
+			out = append(out, event.PlanItem{ID: it.ID, Title: it.Shown(), Agent: it.Agent, After: it.After, Files: it.Files,
 				Verify: it.Verify, Status: p.Doc.Status(it.ID).String()})
 		}
 	}

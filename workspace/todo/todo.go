@@ -64,12 +64,12 @@ type Item struct {
 	Attrs   map[string][]string // attributes with other keys, by key in lower case
 }
 
-// Tries says who tries the item and what that costs, for an item with a race; otherwise it is "".
-func (it Item) Tries() string {
+// Shown is the title as people and models see it: of an item with a race, with who tries it and what that costs.
+func (it Item) Shown() string {
 	if len(it.Race) == 0 {
-		return ""
+		return it.Title
 	}
-	return fmt.Sprintf("race of %s: about %s the cost", strings.Join(it.Race, ", "), centurion.Count(len(it.Race), "time"))
+	return fmt.Sprintf("%s (race of %s: about %s the cost)", it.Title, strings.Join(it.Race, ", "), centurion.Count(len(it.Race), "time"))
 }
 
 // Problem is an error in the plan that a person has to correct. The items it names count as blocked until then.

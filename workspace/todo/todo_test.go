@@ -281,10 +281,10 @@ func TestRaceProblems(t *testing.T) {
 		}
 	}
 	it, _ := parse(t, "- [ ] T1 x\n  - race: a, b\n  - verify: x\n").Item("T1")
-	if got := it.Tries(); got != "race of a, b: about 2 times the cost" {
+	if got := it.Shown(); got != "x (race of a, b: about 2 times the cost)" {
 		t.Error(got)
 	}
-	if got := (todo.Item{}).Tries(); got != "" {
+	if got := (todo.Item{Title: "x"}).Shown(); got != "x" {
 		t.Error(got)
 	}
 }
