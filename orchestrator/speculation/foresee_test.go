@@ -183,3 +183,16 @@ func TestSteer(t *testing.T) {
 		}
 	}
 }
+
+// The tries of a race are all proven on the same commit, and at most one of them is below what follows.
+func TestForeseeRace(t *testing.T) {
+	p := newPlan("", "", "", "")
+	p[1].Race, p[2].Race = "r", "r"
+	var got []string
+	for _, w := range Foresee(t.Context(), Course{Tip: "base", At: "base", Batch: p.landings()}, nil, func(Wanted) (bool, bool) { return false, false }, 10) {
+		got = append(got, text(w.Check))
+	}
+	if want := "1@base 2@base.1 3@base.1 4@base.1.2"; strings.Join(got, " ") != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+}
