@@ -205,6 +205,9 @@ func (p *served) catalog(ctx context.Context) (c v1.Catalog, err error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Commands)) {
 		cmd := cfg.Commands[name]
+		if slices.ContainsFunc(slashCommands(), func(s slashCommand) bool { return s.name == name }) {
+			continue // the built-in one is carried out
+		}
 		c.Commands = append(c.Commands, v1.Command{Name: name, Description: cmd.Description, Agent: cmd.Agent, Template: cmd.Template})
 	}
 	return c, nil
