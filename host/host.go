@@ -29,6 +29,7 @@ import (
 	"centurion/redact"
 	"centurion/sandbox"
 	"centurion/server"
+	v1 "centurion/server/opencode/v1"
 	"centurion/store"
 	"centurion/takeover"
 	"centurion/workspace"
@@ -62,6 +63,8 @@ type Options struct {
 	Version  string          // of this program
 	Shared   *Shared         // with the other hosts of this process; nil if there are none
 	Renew    *Renewer        // reads the configuration again when it has changed; nil to keep the first
+	// Front completes the project as the plugins of a host reach it: what can be chosen from, and how missions begin. Nil gives them neither.
+	Front func(p *v1.Project)
 	// Watch gets the events of each mission run, unless desktop notices are turned off. It may be nil.
 	Watch func(ctx context.Context, events iter.Seq2[centurion.Event, error])
 }
@@ -83,7 +86,7 @@ func Own(ctx context.Context, p Place, ws *workspace.Workspace, models *Models, 
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{Place: p, workspace: ws, models: models, how: how, hub: &event.Hub{}, unlock: unlock, runs: &runs{changed: make(chan struct{}), all: map[string]*run{}, keepers: map[string]int{}}}
+	h := &Host{Place: p, workspace: ws, models: models, how: how, hub: &event.Hub{}, unlock: unlock, runs: &runs{changed: make(chan struct{}), all: map[string]*run{}, keepers: map[string]int{}, plugins: map[string]bool{}}}
 	if cfg.Own.Notify == nil || *cfg.Own.Notify {
 		h.watch = how.Watch
 	}
@@ -109,7 +112,7 @@ func Own(ctx context.Context, p Place, ws *workspace.Workspace, models *Models, 
 	}
 	h.servers = newServers(cfg.Servers, p, ws.Dir(), h.runner, how.Version)
 	h.plugins = newPlugins(cfg, p, ws.Dir(), h.runner, how.Version)
-	h.plugins.events = h.tellEvents
+	h.plugins.project = h.pluginProject()
 	oc, err := h.configuration(ctx, models, h.hub, how)
 	if err != nil {
 		return nil, errors.Join(err, h.Close())

@@ -20,6 +20,7 @@ import (
 	"centurion/guard/durable"
 	"centurion/plugin"
 	"centurion/sandbox"
+	v1 "centurion/server/opencode/v1"
 	"centurion/text"
 	"centurion/tools"
 )
@@ -34,12 +35,12 @@ type Plugins struct {
 	root    string // the project's directory
 	version string
 	runner  *sandbox.Runner
-	// events tells what happens until its context ends; nil outside of a host, where nothing is counted either.
-	events func(ctx context.Context, tell func(event json.RawMessage)) error
+	project *v1.Project // what plugins reach of it; nil outside of a host, where nothing is counted either
 
-	group guard.Group
-	life  context.Context // until Close
-	end   context.CancelFunc
+	group     guard.Group
+	life      context.Context // until Close
+	end       context.CancelFunc
+	following sync.Once
 
 	mu   sync.Mutex // protects what follows
 	host *plugin.Host
@@ -85,16 +86,11 @@ func (p *Plugins) start() *plugin.Host {
 	for _, h := range p.had {
 		known[h.Plugin] = h.Hooks
 	}
-	p.host = plugin.Open(sources, plugin.Options{Known: known, Figures: p.counted().Plugins, Bun: bun.Path, State: filepath.Join(p.modules, "sidecar"), Modules: p.modules, Directory: p.root, Version: p.version,
+	p.host = plugin.Open(sources, plugin.Options{Known: known, Figures: p.counted().Plugins, Bun: bun.Path, State: filepath.Join(p.modules, "sidecar"), Modules: p.modules, Directory: p.root, Version: p.version, Serve: p.serve(),
 		Reserved: text.Each(tools.All(), tools.Tool.Name), Start: p.launch})
-	if host := p.host; p.events != nil {
+	if host := p.host; p.project != nil {
 		p.group.Go("count what plugins do", func() error { return p.count(host) })
-		p.group.Go("events of plugins", func() error {
-			if p.settle(p.life, host) != nil || !host.Has("event") {
-				return nil
-			}
-			return p.events(p.life, func(event json.RawMessage) { host.Event(event) })
-		})
+		p.group.Go("events of plugins", p.tellEvents)
 	}
 	return p.host
 }
@@ -170,14 +166,15 @@ func noteOf(keys []string, o config.Offered, told map[string]bool) string {
 
 // Close ends the plugins.
 func (p *Plugins) Close() error {
-	p.end()
-	err := p.group.Wait()
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.host == nil {
-		return err
+	host := p.host
+	p.mu.Unlock()
+	var err error
+	if host != nil {
+		err = host.Close() // first: when they dispose of what they have they may still ask for something
 	}
-	return errors.Join(err, p.host.Close())
+	p.end()
+	return errors.Join(err, p.group.Wait())
 }
 
 // Tools implements [tools.External]: what the plugins have, and while one is starting also what they had last.

@@ -30,6 +30,7 @@ type runs struct {
 	ending  bool
 	all     map[string]*run // by mission
 	keepers map[string]int  // readers that take a mission over when this process ends
+	plugins map[string]bool // missions that plugins have begun
 }
 
 var _ server.Work = (*runs)(nil)
@@ -163,6 +164,13 @@ func (r *runs) waitForOthers(ctx context.Context, say func(string)) {
 			}
 			return
 		}
+		if begun := slices.DeleteFunc(slices.Clone(alone), func(id string) bool { return !r.byPlugin(id) }); len(begun) > 0 { // nobody has asked for them
+			for _, id := range begun {
+				living[id].pause()
+				say(fmt.Sprintf("mission %s, which a plugin began, is paused; continue it with: centurion resume %s", id, id))
+			}
+			continue
+		}
 		for _, id := range alone {
 			if !told[id] && r.isRunning(ctx, id) {
 				say(fmt.Sprintf("mission %s still runs here; waiting for it (Ctrl-C pauses it)", id))
@@ -183,6 +191,12 @@ func (r *runs) waitForOthers(ctx context.Context, say func(string)) {
 		}
 		quiet.Stop()
 	}
+}
+
+func (r *runs) byPlugin(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.plugins[id]
 }
 
 // pause ends the work on a mission, which can be resumed, and waits for it.

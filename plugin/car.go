@@ -41,6 +41,7 @@ type car struct {
 	h       *Host
 	members []*plug
 	group   guard.Group
+	fetches fetches
 
 	mu       sync.Mutex // protects what follows
 	n        int
@@ -132,7 +133,12 @@ func (h *Host) live(ctx context.Context, members []*plug) (suspects []*plug, sta
 		return nil, false, err
 	}
 	c := &car{h: h, members: members, pending: map[int]*request{}}
-	c.lines = newLines(proc, &c.group, func() { c.suspects = c.suspected() })
+	c.fetches.open = map[int]*fetching{}
+	c.fetches.ctx, c.fetches.end = context.WithCancel(context.Background())
+	c.lines = newLines(proc, &c.group, func() {
+		c.suspects = c.suspected()
+		c.fetches.end()
+	})
 	var exit error
 	c.group.Go("wait for a plugin", func() error {
 		exit = proc.Wait()
@@ -226,7 +232,10 @@ func (c *car) wait(ctx context.Context, r *request) (answer, error) {
 
 // deliver passes an answer to the request that it belongs to.
 func (c *car) deliver(a *answer) error {
-	if a.ID == 0 {
+	switch {
+	case a.Fetch != nil:
+		return c.fetch(a)
+	case a.ID == 0:
 		c.fault(a)
 		return nil
 	}
@@ -337,14 +346,13 @@ type initParams struct {
 	Modules   string          `json:"modules,omitempty"`
 	Project   json.RawMessage `json:"project,omitempty"`
 	Version   string          `json:"version,omitempty"`
-	Server    string          `json:"server,omitempty"`
-	Token     string          `json:"token,omitempty"`
+	Server    string          `json:"server"`
 }
 
 func (h *Host) initParams(s *Source) initParams {
 	o := &h.o
 	return initParams{Protocol: 1, File: s.File, Kind: s.Kind, Local: s.Local, Options: s.Options, Directory: o.Directory, Worktree: o.Worktree,
-		Modules: o.Modules, Project: o.Project, Version: o.Version, Server: o.Server.URL, Token: o.Server.Token}
+		Modules: o.Modules, Project: o.Project, Version: o.Version, Server: "http://" + ServerHost}
 }
 
 // begin waits until a plugin has begun. One that takes too long has failed until it answers.

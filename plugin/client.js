@@ -23,12 +23,78 @@ const routes = {
   file: { list: "GET /file", read: "GET /file/content", status: "GET /file/status" },
 }
 
-export async function client({ url, token, directory, dirs }) {
-  const baseUrl = (url || "http://127.0.0.1:4096").replace(/\/$/, "")
-  const send = (request) => {
-    if (token) request.headers.set("authorization", `Bearer ${token}`)
-    return fetch(request, { timeout: false })
+// inside answers what plugins fetch from an address that the host has given: as messages, so that a plugin needs neither a port nor a token.
+export function inside(base, say) {
+  const open = new Map() // requests without a whole answer, by number
+  let last = 0
+  const outside = globalThis.fetch
+  const send = async (request) => {
+    const { method, signal } = request
+    const url = new URL(request.url)
+    const body = await request.text()
+    signal?.throwIfAborted()
+    return new Promise((answer, fail) => {
+      const one = { n: ++last, answer, fail, parts: [] }
+      open.set(one.n, one)
+      one.stop = () => end(one, signal.reason, true)
+      signal?.addEventListener("abort", one.stop)
+      one.leave = () => signal?.removeEventListener("abort", one.stop)
+      say({ fetch: { method, path: url.pathname + url.search, headers: Object.fromEntries(request.headers), body }, n: one.n })
+    })
   }
+  const end = (one, error, cancel) => {
+    if (!open.delete(one.n)) return
+    one.leave()
+    if (cancel) say({ fetch: { cancel: true }, n: one.n })
+    if (!error) return
+    one.fail(error) // nothing, once there is an answer
+    one.out?.error(error)
+  }
+  // next hands a part to the reader, and says so: no more parts come than are read.
+  const next = (one) => {
+    if (!one.wanted || !one.parts.length) return
+    const { body, more } = one.parts.shift()
+    one.wanted = !body
+    if (more) say({ fetch: { read: 1 }, n: one.n })
+    if (body) one.out.enqueue(new TextEncoder().encode(body))
+    if (!more) one.out.close()
+    else next(one)
+  }
+  const begun = (one, { status, headers, body, more }) => {
+    const init = { status, headers }
+    if (!more) return one.answer(new Response([101, 204, 205, 304].includes(status) ? null : (body ?? ""), init))
+    const stream = new ReadableStream(
+      {
+        start: (out) => void (one.out = out),
+        pull() {
+          one.wanted = true
+          next(one)
+        },
+        cancel: () => end(one, undefined, true),
+      },
+      { highWaterMark: 0 },
+    )
+    one.answer(new Response(stream, init))
+  }
+  const fetched = (part) => {
+    const one = open.get(part.n)
+    if (!one) return
+    if (part.error) return end(one, new Error(part.error))
+    if (!one.out) begun(one, part)
+    if (one.out) {
+      one.parts.push(part)
+      next(one)
+    }
+    if (!part.more) end(one)
+  }
+  globalThis.fetch = Object.assign(async (input, init) => {
+    const address = String(input?.url ?? input)
+    return address.startsWith(base) && new URL(address).origin === base ? send(new Request(input, init)) : outside(input, init)
+  }, outside)
+  return { send, fetched }
+}
+
+export async function client({ url: baseUrl, send, directory, dirs }) {
   for (const dir of dirs) {
     try {
       const file = Bun.resolveSync("@opencode-ai/sdk/client", dir)

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,11 +51,9 @@ type Start struct {
 	Env     []string // added to the environment, as NAME=value
 }
 
-// Server is how plugins reach the program's own server.
-type Server struct {
-	URL   string // may have the token in its path
-	Token string // sent as a bearer token by the client that plugins get; "" sends none
-}
+// ServerHost is the host of the address that plugins are given. No name server knows it: what plugins fetch there comes over their
+// streams and is answered by [Options.Serve].
+const ServerHost = "centurion.invalid"
 
 // Options are what the plugins of a project have in common.
 type Options struct {
@@ -69,8 +68,8 @@ type Options struct {
 	Worktree  string // "" is Directory
 	Version   string // of this program
 	Project   json.RawMessage
-	Server    Server
-	Reserved  []string // names of tools that plugins cannot have
+	Serve     http.Handler // answers what plugins fetch from the program; nil answers that there is nothing
+	Reserved  []string     // names of tools that plugins cannot have
 	// Known are the hooks that plugins had when they ran last, by name: until one has begun, and when it cannot, it is taken to have them.
 	Known   map[string][]string
 	Figures map[string]Figures // what was counted before, by name
@@ -87,6 +86,9 @@ type Options struct {
 // limited returns the options with what is not set.
 func (o Options) limited() Options {
 	o.Worktree = cmp.Or(o.Worktree, o.Directory)
+	if o.Serve == nil {
+		o.Serve = http.NotFoundHandler()
+	}
 	o.InitLimit, o.HookLimit = cmp.Or(o.InitLimit, 10*time.Second), cmp.Or(o.HookLimit, 10*time.Second)
 	o.CallLimit, o.Silence, o.Backoff = cmp.Or(o.CallLimit, 10*time.Minute), cmp.Or(o.Silence, 10*time.Second), cmp.Or(o.Backoff, time.Second)
 	return o

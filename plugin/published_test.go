@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,16 +42,15 @@ func TestPublished(t *testing.T) {
 	}
 	var mu sync.Mutex
 	asked := map[string]bool{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
-		asked[r.Method+" "+r.URL.Path+" "+r.Header.Get("Authorization")] = true
+		asked[r.Method+" "+r.URL.Path] = true
 		mu.Unlock()
 		w.Header().Set("Content-Type", "application/json")
 		if _, err := w.Write([]byte(map[bool]string{true: "[]", false: "{}"}[strings.HasPrefix(r.URL.Path, "/session")])); err != nil {
 			t.Error(err)
 		}
-	}))
-	defer server.Close()
+	})
 	project := t.TempDir()
 	write(t, project, map[string]string{".opencode/skills/count/SKILL.md": "---\nname: count\ndescription: Counts the lines of a file in a project\n---\nRun wc -l.\n"})
 	var sources []Source
@@ -61,7 +59,7 @@ func TestPublished(t *testing.T) {
 		sources = append(sources, Find(entry, "", dir))
 	}
 	s := &starter{}
-	h := Open(sources, Options{Start: s.start, Bun: bun.Path, State: t.TempDir(), Modules: dir, Directory: project, Server: Server{URL: server.URL, Token: "secret"}})
+	h := Open(sources, Options{Start: s.start, Bun: bun.Path, State: t.TempDir(), Modules: dir, Directory: project, Serve: serve})
 	defer h.Close()
 	defer func() {
 		if t.Failed() {
@@ -116,7 +114,7 @@ func TestPublished(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if len(s.starts) != 1 || !asked["POST /log Bearer secret"] {
+	if len(s.starts) != 1 || !asked["POST /log"] {
 		t.Errorf("%d processes, requests %v", len(s.starts), asked)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -311,35 +310,72 @@ func TestAbortAskProgress(t *testing.T) {
 	}
 }
 
-// The client reaches the program's server with the token, as OpenCode's SDK or, without that, as our own.
+// The client reaches the program over the plugin's own streams, as OpenCode's SDK or, without that, as our own.
 func TestClient(t *testing.T) {
 	for _, modules := range []string{"sdk", "none"} {
 		var mu sync.Mutex
 		var got []string
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			mu.Lock()
-			got = append(got, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+r.Header.Get("Authorization")+" "+string(body)))
+			got = append(got, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+string(body)))
 			mu.Unlock()
 			w.Header().Set("Content-Type", "application/json")
 			if strings.Contains(r.URL.Path, "gone") {
 				w.WriteHeader(http.StatusNotFound)
 			}
 			_, _ = io.WriteString(w, `{"id":"ses_1"}`)
-		}))
-		defer server.Close()
+		})
 		s := file(t, "client.js")
 		s.Options = json.RawMessage(`{"modules":"` + modules + `"}`)
-		h, _ := openSources(t, Options{Modules: modules, Server: Server{URL: server.URL + "/t/x", Token: "secret"}}, s)
+		h, _ := openSources(t, Options{Modules: modules, Serve: serve}, s)
 		r, err := call(t, h, "talk", `{}`)
 		if want := `["ses_1","ses_1",true,true]`; err != nil || r.Text != want {
 			t.Errorf("%s: %+v, %v", modules, r, err)
 		}
-		want := `[POST /t/x/session Bearer secret {"title":"t"} POST /t/x/session/ses_1/message Bearer secret {"parts":[]} GET /t/x/session/gone Bearer secret POST /t/x/log Bearer secret {"service":"s","level":"info","message":"m"}]`
+		want := `[GET /session/ses_0 POST /session {"title":"ses_1"} POST /session/ses_1/message {"parts":[]} GET /session/gone POST /log {"service":"s","level":"info","message":"m"}]`
 		if mu.Lock(); fmt.Sprint(got) != want {
 			t.Errorf("%s: %s", modules, got)
 		}
 		mu.Unlock()
+	}
+}
+
+// Streams, answers of many parts, an abort and a handler that panics reach a plugin, also by the address that it is given.
+func TestStreams(t *testing.T) {
+	var left atomic.Int32
+	serve := http.NewServeMux()
+	serve.HandleFunc("/event", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		flush := http.NewResponseController(w)
+		for n := 1; n <= 3; n++ {
+			fmt.Fprintf(w, "data: {\"n\":%d}\n\n", n)
+			_ = flush.Flush()
+		}
+		<-r.Context().Done()
+		left.Add(1)
+	})
+	serve.HandleFunc("/big", func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, strings.Repeat("€", 1<<20)) })
+	serve.HandleFunc("/broken", func(w http.ResponseWriter, r *http.Request) { panic("no more") })
+	serve.HandleFunc("POST /empty", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Answered", r.Header.Get("X-Asked"))
+		w.WriteHeader(http.StatusNoContent)
+	})
+	serve.HandleFunc("/session/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, "{}")
+	})
+	h, _ := openSources(t, Options{Serve: serve}, file(t, "client.js"))
+	r, err := call(t, h, "stream", `{}`)
+	if want := `[[1,2,3],1048576,1,204,"yes","AbortError",`; err != nil || !strings.HasPrefix(r.Text, want) || !strings.Contains(r.Text, "no more") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for left.Load() < 2 && t.Context().Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	// Answers that nobody reads take no more than their places.
+	if r, err = call(t, h, "unread", `{}`); err != nil || r.Text != strings.Repeat("200 ", maxFetches)+"429" {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

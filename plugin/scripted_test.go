@@ -43,7 +43,7 @@ type sent struct {
 	Plugin string `json:"plugin"`
 	Params struct {
 		Hook string `json:"hook"`
-		N    int    `json:"n"`
+		fetched
 		Args map[string]any
 	} `json:"params"`
 }
@@ -84,7 +84,7 @@ func usual(m sent) string {
 	switch m.Do {
 	case "init":
 		return fmt.Sprintf(`{"id":%d,"result":{"hooks":["shell.env","event","nonsense"],"tools":[{"name":"t","schema":{"type":"object"}}]}}`, m.ID)
-	case "abort", "answer":
+	case "abort", "answer", "fetched":
 		return " "
 	}
 	return fmt.Sprintf(`{"id":%d,"result":{"text":"fine"}}`, m.ID)

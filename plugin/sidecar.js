@@ -6,11 +6,12 @@ import { Console } from "node:console"
 import path from "node:path"
 import { Readable, Writable } from "node:stream"
 import { pathToFileURL } from "node:url"
-import { client } from "./client.js"
+import { client, inside } from "./client.js"
 
 const plugins = new Map() // by name: { instances, tools }
 const running = new Map() // calls of tools, by id: { stop, asks }
 const current = new AsyncLocalStorage() // the name of the plugin that runs
+let host // how plugins reach the program
 const exit = process.exit.bind(process)
 const cell = new Int32Array(new SharedArrayBuffer(4))
 
@@ -118,7 +119,8 @@ const load = (id, file) => {
 const within = (ms, promise) => Promise.race([promise, new Promise((_, late) => setTimeout(() => late(new Error("its import does not end")), ms).unref())])
 
 async function init(m) {
-  const { file, kind, options, directory, worktree, modules, server, token } = m.params
+  const { file, kind, options, directory, worktree, modules, server } = m.params
+  host ??= inside(server, send)
   fallback.dir = modules || path.dirname(file)
   const entry = { file, dir: path.dirname(file), instances: [], tools: new Map() }
   plugins.set(m.plugin, entry)
@@ -131,13 +133,13 @@ async function init(m) {
   } else {
     const functions = serverFunctions(module)
     const input = {
-      client: await client({ url: server, token, directory, dirs: [entry.dir, fallback.dir] }),
+      client: await client({ url: server, send: host.send, directory, dirs: [entry.dir, fallback.dir] }),
       project: m.params.project ?? { id: "global", worktree, vcs: "git", time: { created: Date.now() } },
       directory,
       worktree,
       experimental_workspace: { register() {} },
       get serverUrl() {
-        return new URL(server || "http://127.0.0.1:4096")
+        return new URL(server)
       },
       $: Bun.$,
     }
@@ -380,6 +382,7 @@ const todo = { init, hook, tool, events, dispose, ping: () => ({}) }
 async function handle(line) {
   const m = JSON.parse(line)
   if (m.do === "abort") return running.get(m.id)?.stop.abort()
+  if (m.do === "fetched") return host?.fetched(m.params)
   if (m.do === "answer") return running.get(m.id)?.asks.get(m.params.n)?.(m.params.error)
   await current.run(m.plugin, async () => {
     let answer

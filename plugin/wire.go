@@ -31,7 +31,7 @@ type message struct {
 }
 
 // answer is what a process sends: the end of a request with Result or Error, a sign of its progress, a question, or, without an id, a
-// fault that belongs to no request.
+// request of its own, or a fault that belongs to no request.
 type answer struct {
 	ID       int             `json:"id"`
 	Result   json.RawMessage `json:"result"`
@@ -39,7 +39,8 @@ type answer struct {
 	Kind     string          `json:"kind"` // "arguments": the call was refused before it began
 	Progress *progress       `json:"progress"`
 	Ask      json.RawMessage `json:"ask"`
-	N        int             `json:"n"` // of a question, unique within its request
+	N        int             `json:"n"` // of a question, unique within its request; of a fetch, within the process
+	Fetch    *fetch          `json:"fetch"`
 	Fault    string          `json:"fault"`
 	Plugin   string          `json:"plugin"`
 }
@@ -56,13 +57,13 @@ func parse(line []byte) (answer, error) {
 		return a, err
 	}
 	kinds := 0
-	for _, has := range []bool{a.Result != nil, a.Error != nil, a.Progress != nil, a.Ask != nil, a.Fault != ""} {
+	for _, has := range []bool{a.Result != nil, a.Error != nil, a.Progress != nil, a.Ask != nil, a.Fetch != nil, a.Fault != ""} {
 		if has {
 			kinds++
 		}
 	}
-	if kinds != 1 || (a.ID <= 0) != (a.Fault != "") {
-		return a, errors.New("it is neither an answer nor a fault")
+	if kinds != 1 || (a.ID <= 0) != (a.Fault != "" || a.Fetch != nil) {
+		return a, errors.New("it is neither an answer nor a request nor a fault")
 	}
 	return a, nil
 }

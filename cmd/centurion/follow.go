@@ -345,6 +345,8 @@ func (c *cli) backgroundHost(ctx context.Context, dir, sandbox string) error {
 	if err := how.Renew.Begin(ctx); err != nil {
 		return err
 	}
+	conn := &host.Connection{Place: p, Workspace: ws, Options: how}
+	how.Front = (&frontEnd{c: c, conn: conn, given: runFlags{dir: ws.Dir(), sandbox: sandbox, detach: true}}).forPlugins
 	return host.RunBackground(ctx, p, ws, how)
 }
 

@@ -28,6 +28,7 @@ func (c *runner) prepare(ctx context.Context) (*host.Connection, error) {
 	if c.f.format != "" && c.f.format != "text" && c.f.format != "json" {
 		return nil, badValue("format", c.f.format, []string{"text", "json"})
 	}
+	given := *c.f
 	p, ws, err := c.locate(c.f.dir)
 	if err != nil {
 		return nil, err
@@ -38,7 +39,7 @@ func (c *runner) prepare(ctx context.Context) (*host.Connection, error) {
 	}
 	models := renew.Models(ctx)
 	conn := &host.Connection{Place: p, Workspace: ws, Note: c.note, Config: models.Config, Models: models, Options: c.hostOptions()}
-	conn.Options.Renew = renew
+	conn.Options.Renew, conn.Options.Front = renew, (&frontEnd{c: c.cli, conn: conn, given: given}).forPlugins
 	if c.live() && c.f.format != "json" {
 		conn.Options.Note, conn.Options.DiskWait, renew.Note = nil, -1, nil // the live view shows the wait, and what is told
 	}

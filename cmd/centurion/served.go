@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -58,6 +59,11 @@ func (s *serving) openProject(dir string) (*served, error) {
 		p.frontEnd = e
 		project = p.project()
 		project.All = &s.events
+		front := e.conn.Options.Front
+		e.conn.Options.Front = func(p *v1.Project) {
+			front(p)
+			p.Show = project.Toast
+		}
 		e.conn.Options.Renew.Warn = project.Warn // a mission that goes on may need it at once
 	})
 	if err != nil {
@@ -105,25 +111,57 @@ func (p *served) close(ctx context.Context) error {
 
 // project is the project as the dialect of OpenCode needs it.
 func (p *served) project() *v1.Project {
+	project := &v1.Project{Directory: p.conn.Workspace.Dir(), State: p.conn.State, Version: Version, API: p.conn.API, Follow: p.follow, Begin: p.beginSession,
+		Files: p.conn.Workspace, Note: p.c.note}
+	p.furnish(project)
+	return project
+}
+
+// furnish gives a project what can be chosen from.
+func (e *frontEnd) furnish(p *v1.Project) {
 	home, _ := os.UserHomeDir() // it is only shown
-	return &v1.Project{Directory: p.conn.Workspace.Dir(), Home: home, State: p.conn.State, Config: filepath.Join(home, ".config", "centurion"), Version: Version,
-		API: p.conn.API, Follow: p.follow, Begin: p.beginSession, Catalog: p.catalog, Expand: p.expand, Files: p.conn.Workspace, Note: p.c.note}
+	p.Home, p.Config, p.Catalog, p.Expand = home, filepath.Join(home, ".config", "centurion"), e.catalog, e.expand
+}
+
+// forPlugins furnishes the project as its plugins reach it. The missions that they begin have the limits of the person's, but what nobody
+// allows or denies is asked, and their work is merged by a person.
+func (e *frontEnd) forPlugins(p *v1.Project) {
+	quiet := *e.c
+	quiet.err = io.Discard // it may be a terminal that is drawn on
+	of := &frontEnd{c: &quiet, conn: e.conn, given: e.given}
+	of.given.format, of.given.files, of.given.plan = "json", nil, ""
+	of.furnish(p)
+	p.Begin = func(ctx context.Context, b v1.Begin) (server.Mission, error) {
+		opts, err := of.sessionOptions(ctx, b)
+		if err != nil {
+			return server.Mission{}, err
+		}
+		if opts.Merge = false; opts.Ask == "allow" {
+			opts.Ask = "ask"
+		}
+		return p.API().Start(ctx, b.Goal, opts)
+	}
 }
 
 // beginSession starts a mission with the first message of a session.
-func (p *served) beginSession(ctx context.Context, b v1.Begin) (server.Mission, error) {
-	opts, err := p.options(ctx, rpc.StartParams{Agent: b.Agent, Model: b.Model, Profile: b.Profile})
+func (e *frontEnd) beginSession(ctx context.Context, b v1.Begin) (server.Mission, error) {
+	opts, err := e.sessionOptions(ctx, b)
 	if err != nil {
 		return server.Mission{}, err
 	}
+	return e.conn.API().Start(ctx, b.Goal, opts)
+}
+
+func (e *frontEnd) sessionOptions(ctx context.Context, b v1.Begin) (centurion.MissionOptions, error) {
+	opts, err := e.options(ctx, rpc.StartParams{Agent: b.Agent, Model: b.Model, Profile: b.Profile})
 	opts.Session, opts.Message, opts.Parts, opts.ShowPlan = b.Session, b.Message, b.Parts, b.ShowPlan
 	opts.Typed = b.Typed
 	opts.PlanFirst = b.ShowPlan // who types /plan expects to be asked before anything is written
-	return p.conn.API().Start(ctx, b.Goal, opts)
+	return opts, err
 }
 
 // expand makes a message of a command that a client gives.
-func (p *served) expand(ctx context.Context, command, arguments string) (v1.Begin, error) {
+func (e *frontEnd) expand(ctx context.Context, command, arguments string) (v1.Begin, error) {
 	mission := false
 	for _, one := range slashCommands() {
 		mission = mission || one.name == command && one.do == nil
@@ -131,18 +169,18 @@ func (p *served) expand(ctx context.Context, command, arguments string) (v1.Begi
 			return v1.Begin{}, &centurion.Error{Kind: centurion.KindUsage, Msg: "/" + command + " is a command of a terminal", Hint: "run there: centurion " + command}
 		}
 	}
-	f, cfg := p.given, *p.conn.Current(ctx).Config
+	f, cfg := e.given, *e.conn.Current(ctx).Config
 	if _, own := cfg.Commands[command]; strings.Contains(command, ":") && !own {
-		all, err := p.conn.API().Servers(ctx, false)
+		all, err := e.conn.API().Servers(ctx, false)
 		if err != nil {
 			return v1.Begin{}, err
 		}
 		if slices.ContainsFunc(v1.Prompts(all), func(one v1.Command) bool { return one.Name == command }) {
-			got, err := p.conn.API().Content(ctx, server.ServerQuery{Prompt: command, Words: goal.SplitArgs(arguments)})
+			got, err := e.conn.API().Content(ctx, server.ServerQuery{Prompt: command, Words: goal.SplitArgs(arguments)})
 			return v1.Begin{Goal: got.Text, Typed: &centurion.Typed{Command: command, Arguments: arguments}}, err
 		}
 	}
-	run := &runner{p.c, &f}
+	run := &runner{e.c, &f}
 	got, err := run.readRequest(ctx, "/"+command+" "+arguments, func(string) (*config.Config, error) { return &cfg, nil })
 	b := v1.Begin{Goal: got.goal, ShowPlan: got.planOnly, Agent: f.agent, Model: f.model, Typed: got.typed}
 	if mission {
@@ -152,8 +190,8 @@ func (p *served) expand(ctx context.Context, command, arguments string) (v1.Begi
 }
 
 // catalog is what clients can choose from: the assistant first, since most of what they send is a question.
-func (p *served) catalog(ctx context.Context) (c v1.Catalog, err error) {
-	now := p.conn.Current(ctx)
+func (e *frontEnd) catalog(ctx context.Context) (c v1.Catalog, err error) {
+	now := e.conn.Current(ctx)
 	cfg, first := *now.Config, now.First.Model // a copy, which gets notices
 	models := map[string]bool{}
 	add := func(m v1.Model) {

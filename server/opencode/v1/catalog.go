@@ -311,6 +311,9 @@ func (p *Project) clientRoutes() map[string]route {
 			}
 			if err == nil {
 				p.send("tui.toast.show", b)
+				if p.Show != nil {
+					p.Show(b.Title, b.Message, b.Variant)
+				}
 			}
 			return true, err
 		},

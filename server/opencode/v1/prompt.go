@@ -126,10 +126,8 @@ func (p *Project) bring(ctx context.Context, s centurion.Session, b Begin, wait 
 	if b.Goal == "" {
 		return nil, usage("parts: the message is empty")
 	}
-	if err := p.checkID(ctx, s.ID, b.Message); err != nil {
-		return nil, err
-	}
-	if err := p.checkModel(ctx, b.Model); err != nil {
+	err := cmp.Or(p.checkID(ctx, s.ID, b.Message), p.checkModel(ctx, b.Model), p.byPlugin(ctx, s, &b))
+	if err != nil {
 		return nil, err
 	}
 	opened := s.Metadata.Mission == ""

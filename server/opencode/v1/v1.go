@@ -37,6 +37,8 @@ type Project struct {
 	Expand func(ctx context.Context, command, arguments string) (Begin, error)
 	Files  *workspace.Workspace
 	Note   func(string) // tells the person who runs the server; never nil
+	// Show shows a notice of a client where the project's own streams do not reach; it may be nil.
+	Show func(title, message, variant string)
 	// All gets the events of all projects of a server, for the stream of all; nil where that is not served.
 	All *opencode.Hub
 

@@ -323,9 +323,12 @@ type toastEvent struct {
 	Duration int64  `json:"duration,omitempty"`
 }
 
-// Warn shows a person something in all clients of the project.
-func (p *Project) Warn(text string) {
-	p.send("tui.toast.show", toastEvent{Title: "Configuration", Message: text, Variant: "warning", Duration: 10_000})
+// Warn shows a person something about the configuration in all clients of the project.
+func (p *Project) Warn(text string) { p.Toast("Configuration", text, "warning") }
+
+// Toast shows a person something in all clients of the project. The variants are those of OpenCode: info, success, warning and error.
+func (p *Project) Toast(title, message, variant string) {
+	p.send("tui.toast.show", toastEvent{Title: title, Message: message, Variant: variant, Duration: 10_000})
 }
 
 func (p *Project) tellToast(e centurion.Event) error {
