@@ -18,16 +18,19 @@ type Command struct {
 	Dir    string // working directory, absolute
 	// Workspace is the directory below which a confined command may write, absolute; "" means Dir.
 	Workspace string
-	Network   bool          // a confined command may use the network: a person has allowed this command, not only commands in general
-	Connect   Dial          // makes the connections of a command without network, where commands are confined fully; nil makes none
-	Check     bool          // it is confined apart from the workspace's other commands: it sees neither their processes nor their temporary files and caches
-	Env       []string      // added to the runner's allow-listed environment, as NAME=value
-	Timeout   time.Duration // 0 means the runner's default, [NoTimeout] none; the whole process tree ends with it
-	Input     io.ReadCloser // its standard input, closed when the command has ended; nil is an empty one
-	Errors    io.Writer     // gets its standard error, without keys, and never fails; nil leaves it in the output
-	Begun     func()        // called at its start, after waiting for other commands; its clock starts then; may be nil
-	Output    io.Writer     // also gets the output while it comes, without keys, and never fails; may be nil
-	Keep      int           // kept bytes of output, half from the head and half from the tail; 0 means the runner's default
+	// Lend are directories that a confined command can read, and for a time is let write below: see sandbox.Runner.Lend. The first command
+	// of a workspace decides.
+	Lend    []string
+	Network bool          // a confined command may use the network: a person has allowed this command, not only commands in general
+	Connect Dial          // makes the connections of a command without network, where commands are confined fully; nil makes none
+	Check   bool          // it is confined apart from the workspace's other commands: it sees neither their processes nor their temporary files and caches
+	Env     []string      // added to the runner's allow-listed environment, as NAME=value
+	Timeout time.Duration // 0 means the runner's default, [NoTimeout] none; the whole process tree ends with it
+	Input   io.ReadCloser // its standard input, closed when the command has ended; nil is an empty one
+	Errors  io.Writer     // gets its standard error, without keys, and never fails; nil leaves it in the output
+	Begun   func()        // called at its start, after waiting for other commands; its clock starts then; may be nil
+	Output  io.Writer     // also gets the output while it comes, without keys, and never fails; may be nil
+	Keep    int           // kept bytes of output, half from the head and half from the tail; 0 means the runner's default
 }
 
 // NoTimeout is the [Command.Timeout] of a program that serves others until its context ends.

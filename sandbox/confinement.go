@@ -212,6 +212,9 @@ type place struct {
 	err   error
 	aside string // its temporary directory
 	confined
+
+	lending sync.Mutex     // held while something is lent or taken back; protects the next one
+	lent    map[string]int // directories, and how often
 }
 
 // placeKey names a place: checks have one of their own, beside that of a workspace's other commands.
@@ -242,11 +245,11 @@ func (r *Runner) placeOf(c centurion.Command) (*place, error) {
 		r.places[key] = p
 	}
 	r.mu.Unlock()
-	p.once.Do(func() { p.err = r.openPlace(p, key) })
+	p.once.Do(func() { p.err = r.openPlace(p, key, c.Lend) })
 	return p, p.err
 }
 
-func (r *Runner) openPlace(p *place, key placeKey) error {
+func (r *Runner) openPlace(p *place, key placeKey, lend []string) error {
 	layers, mounted := r.layers.of(key.workspace)
 	workspace, err := filepath.EvalSymlinks(cmp.Or(layers.At, key.workspace))
 	if err != nil {
@@ -265,6 +268,16 @@ func (r *Runner) openPlace(p *place, key placeKey) error {
 		}
 	}
 	policy := r.Confine.policy(workspace, p.aside, cache)
+	for _, dir := range lend {
+		if r.Confine.Way != confine.Full {
+			break
+		}
+		policy.Lend = append(policy.Lend, dir)
+		policy.Read = slices.DeleteFunc(slices.Clone(policy.Read), func(read string) bool { return read == dir })
+		for _, name := range r.Confine.Protect {
+			policy.Protect = append(policy.Protect, filepath.Join(dir, name))
+		}
+	}
 	if mounted {
 		policy.Overlay = &confine.Overlay{At: workspace, Lower: layers.Lower, Upper: layers.Upper, Work: layers.Work, Binds: layers.Binds}
 		policy.Aside, policy.Below = cmp.Or(layers.Caches, policy.Aside), layers.CachesBelow

@@ -37,6 +37,10 @@ type toHelper struct {
 	Env     []string        `json:",omitempty"`
 	Network bool            `json:",omitempty"`
 	Input   bool            `json:",omitempty"`
+	// Lend is a directory to lend until Back, but for the names in it.
+	Lend  string   `json:",omitempty"`
+	Names []string `json:",omitempty"`
+	Back  bool     `json:",omitempty"`
 }
 
 // fromHelper answers the policy, without an ID and with the listening socket for connections by name, or tells that a command has begun or
@@ -79,8 +83,9 @@ func helperFailed(err error) int {
 
 // serving is a helper at work.
 type serving struct {
-	conn *net.UnixConn
-	way  confine.Way
+	conn   *net.UnixConn
+	way    confine.Way
+	policy confine.Policy // once entered
 
 	mu       sync.Mutex     // held from a fork until the command is known, so that no exit is missed
 	commands map[int]string // the ids of running commands
@@ -132,6 +137,12 @@ func (h *serving) serve() error {
 		if err != nil {
 			return err
 		}
+		if m.Lend != "" {
+			if err := h.lend(m); err != nil {
+				return err
+			}
+			continue
+		}
 		launcher := offline
 		if m.Network {
 			launcher = online
@@ -142,12 +153,29 @@ func (h *serving) serve() error {
 	}
 }
 
+// lend lets commands write below a directory, or no more, and tells the host.
+func (h *serving) lend(m toHelper) error {
+	err := errors.ErrUnsupported
+	switch {
+	case h.way != confine.Full:
+	case m.Back:
+		err = h.policy.Take(m.Lend)
+	default:
+		err = h.policy.Give(m.Lend, m.Names)
+	}
+	if err != nil {
+		return h.send(fromHelper{ID: m.ID, Error: err.Error()}, nil)
+	}
+	return h.send(fromHelper{ID: m.ID, Exited: true}, nil)
+}
+
 // enter confines this process. It returns its confined threads and, with namespaces, a listening socket in the network of the one without
 // network.
 func (h *serving) enter(p confine.Policy, limits confine.Limits) (offline, online *confine.Launcher, door *os.File, err error) {
 	if h.way == confine.Full {
 		capTasks(limits)
 		p, err = confine.Enter(p)
+		h.policy = p
 	} else {
 		err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	}

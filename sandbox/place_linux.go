@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"crypto/rand"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,6 +76,16 @@ func (c *confined) start(m centurion.Command, args, env []string, id string, s s
 		return nil, err
 	}
 	return k, nil
+}
+
+// lend lets commands write below a directory but for some names in it, or with back no more.
+func (c *confined) lend(dir string, names []string, back bool) error {
+	k := c.helper()
+	if k == nil {
+		return nil
+	}
+	_, err := k.start(toHelper{ID: rand.Text(), Lend: dir, Names: names, Back: back}, streams{}, nil)
+	return err
 }
 
 // outside returns the path by which this process reaches a directory of the place.

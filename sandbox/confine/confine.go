@@ -39,6 +39,7 @@ type Policy struct {
 	Write   []string // where commands may write, the workspace first
 	Protect []string // what they may only read, below Write
 	Read    []string // what they may read although it lies below Hide
+	Lend    []string // what they may read, and write below while it is lent: see [Policy.Give]. Only with [Full]
 	Hide    []string // files and directories that are not there for them
 
 	Empty []string // shared directories for temporary files, which are empty and the workspace's own; the first one is for TMPDIR

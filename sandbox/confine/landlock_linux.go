@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -138,7 +139,7 @@ func (p Policy) rules(version int, emptied, network bool) (*ruleset, error) {
 	}
 	write := append(append([]string{}, devices...), p.Write...)
 	if emptied {
-		write = append(append(write, p.Empty...), p.Caches...)
+		write = slices.Concat(write, p.Empty, p.Caches, p.Lend) // mounts keep from what is not lent
 		err = r.allow("/", readRights)
 	} else {
 		write = append(write, p.Temp)

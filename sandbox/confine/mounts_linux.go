@@ -100,6 +100,7 @@ func Enter(p Policy) (Policy, error) {
 // real follows the links of all paths, and leaves out those that do not exist.
 func (p Policy) real() Policy {
 	p.Read, p.Hide, p.Protect, p.Caches, p.Write = resolved(p.Read), resolved(p.Hide), resolved(p.Protect), resolved(p.Caches), resolved(p.Write)
+	p.Lend = resolved(p.Lend)
 	p.Empty, p.Home = resolved(p.Empty), strings.Join(resolved([]string{p.Home}), "")
 	shorter := func(a, b string) int { return len(a) - len(b) }
 	for _, list := range [][]string{p.Read, p.Hide, p.Protect, p.Caches} {
@@ -120,8 +121,8 @@ type tree struct {
 
 // takeTrees copies the mounts of the paths that stay as they are while everything around them changes.
 func (p Policy) takeTrees() (trees []tree, err error) {
-	for i, path := range slices.Concat(p.Read, p.Write) {
-		t, err := take(path, i < len(p.Read))
+	for i, path := range slices.Concat(p.Read, p.Lend, p.Write) {
+		t, err := take(path, i < len(p.Read)+len(p.Lend))
 		if err != nil {
 			return nil, err
 		}
