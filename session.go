@@ -108,6 +108,7 @@ type ExternalTool struct {
 	Description string          `json:"description,omitempty"`
 	Schema      json.RawMessage `json:"schema"`              // of its input, an object
 	ReadOnly    bool            `json:"read_only,omitempty"` // its source says so and is trusted
+	Away        bool            `json:"away,omitempty"`      // it runs on another machine, and reaches no file of this one
 }
 
 // Plugged is what plugins made of what every request of a session begins with.

@@ -183,7 +183,7 @@ func (p Place) Workspaces(ctx context.Context, cfg *config.Config, ws *workspace
 		}
 		return err
 	})
-	_ = os.Remove(filepath.Join(p.State, "checkouts")) // unless it is in use, like the others
+	_ = os.Remove(p.checkouts()) // unless it is in use, like the others
 	_ = os.Remove(filepath.Join(p.State, "cache", "agents"))
 	_ = os.Remove(filepath.Join(p.State, "cache"))
 	_ = os.Remove(p.State)
@@ -310,11 +310,14 @@ func policies(cfg *config.Config, cast *agents.Cast) (map[string]session.Policy,
 	return out, nil
 }
 
+// checkouts is the directory of the checkouts.
+func (p Place) checkouts() string { return filepath.Join(p.State, "checkouts") }
+
 // worktrees opens the git repository of a project. Its checkouts are kept next to the project's state. workspaces says
 // how they are made; alone omits the Co-Authored-By trailer from commits.
 func worktrees(p Place, ws *workspace.Workspace, run centurion.Runner, workspaces string, alone bool) func(context.Context) (*worktree.Repo, error) {
 	return func(ctx context.Context) (*worktree.Repo, error) {
-		return worktree.Open(ctx, worktree.Options{Dir: ws.Dir(), Home: filepath.Join(p.State, "checkouts"), Runner: run, Mark: markOf(p, run), Alone: alone,
+		return worktree.Open(ctx, worktree.Options{Dir: ws.Dir(), Home: p.checkouts(), Runner: run, Mark: markOf(p, run), Alone: alone,
 			Workspaces: workspaces})
 	}
 }

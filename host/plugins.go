@@ -33,9 +33,11 @@ type Plugins struct {
 	modules string // where packages are installed
 	state   string
 	root    string // the project's directory
-	version string
-	runner  *sandbox.Runner
-	project *v1.Project // what plugins reach of it; nil outside of a host, where nothing is counted either
+	// checkouts is the directory below which the checkouts of its workers are.
+	checkouts string
+	version   string
+	runner    *sandbox.Runner
+	project   *v1.Project // what plugins reach of it; nil outside of a host, where nothing is counted either
 
 	group     guard.Group
 	life      context.Context // until Close
@@ -62,9 +64,14 @@ var (
 // plugins is where `centurion plugin add` installs packages; see config.Config.PluginDir.
 func (p Place) plugins() string { return filepath.Join(filepath.Dir(filepath.Dir(p.State)), "plugins") }
 
+// grounds are where plugins may write.
+func (p *Plugins) grounds() grounds {
+	return grounds{filepath.Join(p.state, "data"), []string{p.root, p.checkouts}}
+}
+
 func newPlugins(cfg *config.Config, p Place, dir string, run *sandbox.Runner, version string) *Plugins {
 	life, end := context.WithCancel(context.Background())
-	return &Plugins{life: life, end: end, all: cfg.Plugins, cfg: cfg, modules: p.plugins(), state: filepath.Join(p.State, "plugins"), root: dir, version: version, runner: run}
+	return &Plugins{life: life, end: end, all: cfg.Plugins, cfg: cfg, modules: p.plugins(), state: filepath.Join(p.State, "plugins"), root: dir, checkouts: p.checkouts(), version: version, runner: run}
 }
 
 // start begins to start the plugins, unless that was done.
@@ -97,7 +104,7 @@ func (p *Plugins) start() *plugin.Host {
 
 // launch starts a process.
 func (p *Plugins) launch(ctx context.Context, s plugin.Start) (plugin.Process, error) {
-	started, err := serve(ctx, p.runner, served{name: "plugin " + s.Name, command: s.Command, env: s.Env, dir: p.root, own: filepath.Join(p.state, "data")})
+	started, err := serve(ctx, p.runner, served{name: "plugin " + s.Name, command: s.Command, env: s.Env, dir: p.root, grounds: p.grounds()})
 	if err != nil {
 		return nil, err // a nil program in the interface would not be none
 	}
@@ -207,7 +214,7 @@ func (p *Plugins) Tools() []centurion.ExternalTool {
 // Run implements [tools.External].
 func (p *Plugins) Run(ctx context.Context, c *tools.Call, name string, input json.RawMessage) (tools.Result, error) {
 	dir := c.Workspace.Dir()
-	r, err := p.start().Call(ctx, plugin.Call{Tool: name, Session: c.Session, Message: c.Message, CallID: c.ID, Agent: c.Agent, Directory: dir, Worktree: dir,
+	host, call := p.start(), plugin.Call{Tool: name, Session: c.Session, Message: c.Message, CallID: c.ID, Agent: c.Agent, Directory: dir, Worktree: dir,
 		Ask: func(ctx context.Context, request json.RawMessage) error {
 			var a struct {
 				Permission       string `json:"permission"`
@@ -218,7 +225,12 @@ func (p *Plugins) Run(ctx context.Context, c *tools.Call, name string, input jso
 				return err
 			}
 			return c.Gate.Ask(ctx, c, tools.Access{Permission: cmp.Or(a.Permission, name), Patterns: a.Patterns, Always: a.Always, Metadata: a.Metadata})
-		}}, input, c.Progress)
+		}}
+	var r plugin.Result
+	err := p.grounds().during(p.runner, c, func() (err error) {
+		r, err = host.Call(ctx, call, input, c.Progress)
+		return err
+	})
 	if err != nil {
 		return tools.Result{}, err
 	}

@@ -17,6 +17,7 @@ import (
 	"centurion/guard"
 	"centurion/mcp"
 	"centurion/sandbox"
+	"centurion/tools"
 )
 
 // program is a process that serves this one over its standard streams.
@@ -34,15 +35,46 @@ type served struct {
 	command []string
 	env     []string
 	dir     string // where it runs, absolute
-	own     string // the directory in which it may write
 	plain   bool   // it has no use for OpenCode's configuration
+	grounds
+}
+
+// grounds are where such a program may write.
+type grounds struct {
+	own  string   // always
+	lend []string // below these during calls for those who work there
+}
+
+func (g grounds) make() error {
+	for _, dir := range append([]string{g.own}, g.lend...) {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return StateError(dir, err)
+		}
+	}
+	return nil
+}
+
+// during runs a call of such a program, which may write meanwhile where the caller works.
+func (g grounds) during(run *sandbox.Runner, c *tools.Call, call func() error) error {
+	if c.Workspace.Elsewhere() {
+		return call()
+	}
+	if err := g.make(); err != nil {
+		return err
+	}
+	back, err := run.Lend(centurion.Command{Workspace: g.own, Lend: g.lend}, c.Workspace.Dir())
+	if err != nil {
+		return err
+	}
+	defer back()
+	return call()
 }
 
 // serve starts a program, confined like a command of an agent, with the network. It may write in a directory of its own and in temporary
-// ones, and read the project. ctx limits the start.
+// ones, read the project and the checkouts of its workers, and write there while that is lent. ctx limits the start.
 func serve(ctx context.Context, run *sandbox.Runner, s served) (*program, error) {
-	if err := os.MkdirAll(s.own, 0o700); err != nil {
-		return nil, StateError(s.own, err)
+	if err := s.make(); err != nil {
+		return nil, err
 	}
 	var env []string
 	if !s.plain {
@@ -63,7 +95,7 @@ func serve(ctx context.Context, run *sandbox.Runner, s served) (*program, error)
 	var life context.Context
 	life, p.kill = context.WithCancelCause(context.Background())
 	said := &lastLines{}
-	c := centurion.Command{Script: "exec " + strings.Join(words, " "), Dir: s.dir, Workspace: s.own, Env: append(env, s.env...), Network: true, Errors: said, Timeout: centurion.NoTimeout}
+	c := centurion.Command{Script: "exec " + strings.Join(words, " "), Dir: s.dir, Workspace: s.own, Lend: s.lend, Env: append(env, s.env...), Network: true, Errors: said, Timeout: centurion.NoTimeout}
 	var stdout *io.PipeWriter
 	p.PipeReader, stdout = io.Pipe()
 	c.Input, p.PipeWriter = io.Pipe()
@@ -90,7 +122,7 @@ func serve(ctx context.Context, run *sandbox.Runner, s served) (*program, error)
 
 // start starts a server.
 func (s *Servers) start(ctx context.Context, one mcp.Server) (mcp.Process, error) {
-	of := served{name: "MCP server " + one.Name, command: one.Command, dir: s.options.Root, own: filepath.Join(s.state, fileName(one)), plain: true}
+	of := served{name: "MCP server " + one.Name, command: one.Command, dir: s.options.Root, grounds: s.grounds(one), plain: true}
 	if filepath.IsAbs(one.Cwd) {
 		of.dir = one.Cwd
 	} else if one.Cwd != "" {

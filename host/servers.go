@@ -41,7 +41,7 @@ const headStart = 250 * time.Millisecond
 // newServers returns the servers of a project in a directory, whose processes run confines. version is that of this program.
 func newServers(all []mcp.Server, p Place, dir string, run *sandbox.Runner, version string) *Servers {
 	s := &Servers{all: all, state: filepath.Join(p.State, "mcp"), runner: run, kept: map[string][]mcp.Tool{}}
-	s.options = mcp.Options{Start: s.start, Root: dir, Version: version, HeadStart: headStart}
+	s.options = mcp.Options{Start: s.start, Root: dir, Below: p.checkouts(), Version: version, HeadStart: headStart}
 	return s
 }
 
@@ -73,15 +73,15 @@ func (s *Servers) Tools() []centurion.ExternalTool {
 	if len(s.all) == 0 {
 		return nil
 	}
-	return shown(s.known())
+	return s.shown(s.known())
 }
 
 // shown returns tools as models see them.
-func shown(all []mcp.Tool) []centurion.ExternalTool {
+func (s *Servers) shown(all []mcp.Tool) []centurion.ExternalTool {
 	out := make([]centurion.ExternalTool, 0, len(all))
 	for _, t := range all {
 		if schema, err := json.Marshal(t.Schema); err == nil {
-			out = append(out, centurion.ExternalTool{Name: t.Name, Description: t.Description, Schema: schema, ReadOnly: t.ReadOnly})
+			out = append(out, centurion.ExternalTool{Name: t.Name, Description: t.Description, Schema: schema, ReadOnly: t.ReadOnly, Away: s.of(t).URL != ""})
 		}
 	}
 	return out
@@ -122,14 +122,40 @@ func (s *Servers) tool(name string) (t mcp.Tool, known bool) {
 	return all[i], true
 }
 
+// of is the server of a tool.
+func (s *Servers) of(t mcp.Tool) (of mcp.Server) {
+	if i := slices.IndexFunc(s.all, func(one mcp.Server) bool { return one.Name == t.Server }); i >= 0 {
+		of = s.all[i]
+	}
+	return of
+}
+
+// grounds are where a server may write.
+func (s *Servers) grounds(one mcp.Server) grounds {
+	return grounds{filepath.Join(s.state, fileName(one)), []string{s.options.Root, s.options.Below}}
+}
+
 // Run implements [tools.External].
 func (s *Servers) Run(ctx context.Context, c *tools.Call, name string, input json.RawMessage) (tools.Result, error) {
 	t, known := s.tool(name)
 	if !known {
 		return tools.Result{}, noTool(name)
 	}
-	r, err := s.connect().Call(ctx, t, input)
-	if err != nil {
+	one, dir := s.of(t), ""
+	if one.URL == "" {
+		dir = c.Workspace.Dir()
+	}
+	var r mcp.Result
+	clients := s.connect()
+	call := func() (err error) {
+		r, err = clients.Call(ctx, t, dir, input)
+		return err
+	}
+	run := func() error { return s.grounds(one).during(s.runner, c, call) }
+	if t.ReadOnly || dir == "" {
+		run = call
+	}
+	if err := run(); err != nil {
 		return tools.Result{}, err
 	}
 	files := slices.DeleteFunc(r.Files, func(f centurion.File) bool { return !c.Media.Takes(f.Mime) })
@@ -151,7 +177,7 @@ func (s *Servers) Servers(ctx context.Context, wait bool) ([]server.ToolServer, 
 	all, now := s.known(), clients.Tools()
 	for _, one := range now.Servers {
 		mine := slices.DeleteFunc(slices.Clone(all), func(t mcp.Tool) bool { return t.Server != one.Server })
-		row := server.ToolServer{Name: one.Server, State: string(one.State), Tools: shown(mine)}
+		row := server.ToolServer{Name: one.Server, State: string(one.State), Tools: s.shown(mine)}
 		if wait && one.State == mcp.Connecting { // again, after a failure
 			row.State = string(mcp.Failed)
 		}

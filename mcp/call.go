@@ -16,15 +16,22 @@ import (
 	"centurion/text"
 )
 
-// Call calls a tool with a JSON object. It waits for a connection that is being made, and calls again once if the connection ended
+// MetaDirectory is the key under which a server is told where the caller of a tool works.
+const MetaDirectory = "centurion/directory"
+
+// Call calls a tool with a JSON object for a caller who works in a directory, "" for none. It waits for a connection that is being made, and calls again once if the connection ended
 // before the call began. An answer of the server that the call failed is an error of KindUsage with its text; where there is no answer,
 // the error is [ErrNotBegun] or, unless the tool only reads, [ErrMayHaveRun].
-func (cs *Clients) Call(ctx context.Context, t Tool, args json.RawMessage) (out Result, err error) {
+func (cs *Clients) Call(ctx context.Context, t Tool, dir string, args json.RawMessage) (out Result, err error) {
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
 	err = cs.request(ctx, request{op: "call " + t.Name, server: t.Server, limit: CallTimeout, harmless: t.ReadOnly}, func(ctx context.Context, s *sdk.ClientSession) error {
-		r, err := s.CallTool(ctx, &sdk.CallToolParams{Name: t.Remote, Arguments: args})
+		params := &sdk.CallToolParams{Name: t.Remote, Arguments: args}
+		if dir != "" {
+			params.Meta = sdk.Meta{MetaDirectory: dir}
+		}
+		r, err := s.CallTool(ctx, params)
 		if err != nil {
 			return err
 		}

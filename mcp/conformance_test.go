@@ -30,7 +30,7 @@ func conform(url string) error {
 		if err != nil {
 			return err
 		}
-		r, err := cs.Call(ctx, t, b)
+		r, err := cs.Call(ctx, t, "", b)
 		if err != nil {
 			return err
 		}

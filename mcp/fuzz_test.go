@@ -148,7 +148,7 @@ func FuzzServer(f *testing.F) {
 			}}.serve}}
 			cs := Open(local("s"), Options{Start: st.start, Root: "/"})
 			began := time.Now()
-			_, _ = cs.Call(t.Context(), Tool{Name: "s_do", Server: "s", Remote: "do"}, nil)
+			_, _ = cs.Call(t.Context(), Tool{Name: "s_do", Server: "s", Remote: "do"}, "", nil)
 			_, _ = cs.Prompt(t.Context(), "s:ask", []string{"x"})
 			_, _ = cs.Read(t.Context(), "s", "note://1")
 			if took := time.Since(began); took > CallTimeout+5*DefaultTimeout {
@@ -167,7 +167,7 @@ func BenchmarkCall(b *testing.B) {
 	cs := settled(b, Options{Start: st.start}, local("s")...)
 	echo := cs.tool(b, "s_echo")
 	for b.Loop() {
-		if _, err := cs.Call(b.Context(), echo, raw(`{"a":1}`)); err != nil {
+		if _, err := cs.Call(b.Context(), echo, "", raw(`{"a":1}`)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -88,7 +88,7 @@ func TestHostile(t *testing.T) {
 					cs := Open(local("bad", "good"), Options{Start: st.start, Root: "/"})
 					began := time.Now()
 					bad, good := Tool{Name: "bad_do", Server: "bad", Remote: "do"}, Tool{Name: "good_do", Server: "good", Remote: "do"}
-					r, err := cs.Call(t.Context(), bad, nil)
+					r, err := cs.Call(t.Context(), bad, "", nil)
 					if err != nil && r.Text != "" && centurion.KindOf(err) != centurion.KindUsage {
 						t.Errorf("%q and %v", r.Text, err)
 					}
@@ -102,7 +102,7 @@ func TestHostile(t *testing.T) {
 					if took := time.Since(began); took > CallTimeout+5*DefaultTimeout {
 						t.Error("took", took)
 					}
-					if r, err := cs.Call(t.Context(), good, nil); err != nil || r.Text != "done" {
+					if r, err := cs.Call(t.Context(), good, "", nil); err != nil || r.Text != "done" {
 						t.Error("the neighbour:", r, err)
 					}
 					cs.Tools()
@@ -154,7 +154,7 @@ func TestOutcome(t *testing.T) {
 				st := &starter{serve: map[string]func(io.Reader, io.Writer) error{"s": row.script.serve}}
 				cs := Open(local("s"), Options{Start: st.start, Root: "/"})
 				defer cs.Close()
-				_, err := cs.Call(t.Context(), Tool{Name: "s_do", Server: "s", Remote: "do", ReadOnly: row.readOnly}, nil)
+				_, err := cs.Call(t.Context(), Tool{Name: "s_do", Server: "s", Remote: "do", ReadOnly: row.readOnly}, "", nil)
 				if name == "answers in the end" {
 					if err != nil {
 						t.Error(err)
@@ -193,10 +193,10 @@ func TestCancelledAndAway(t *testing.T) {
 		do := cs.tool(t, "s_do")
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := cs.Call(t.Context(), do, nil); !errors.Is(err, ErrMayHaveRun) {
+			if _, err := cs.Call(t.Context(), do, "", nil); !errors.Is(err, ErrMayHaveRun) {
 				t.Error(err)
 			}
-			if _, err := cs.Call(t.Context(), do, nil); err != nil || st.starts("s") != 2 {
+			if _, err := cs.Call(t.Context(), do, "", nil); err != nil || st.starts("s") != 2 {
 				t.Error(st.starts("s"), err)
 			}
 		})
@@ -241,7 +241,7 @@ func TestLog(t *testing.T) {
 			p.result(ordinary["tools/call"])
 		}}.serve}}
 		cs := Open(local("s"), Options{Start: st.start, Root: "/", Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
-		if _, err := cs.Call(t.Context(), Tool{Name: "s_do", Server: "s", Remote: "do"}, nil); err != nil {
+		if _, err := cs.Call(t.Context(), Tool{Name: "s_do", Server: "s", Remote: "do"}, "", nil); err != nil {
 			t.Error(err)
 		}
 		synctest.Wait()
@@ -273,10 +273,10 @@ func TestModern(t *testing.T) {
 		}.serve}}
 		cs := Open(local("s"), Options{Start: st.start, Root: "/"})
 		defer cs.Close()
-		if r, err := cs.Call(t.Context(), Tool{Name: "s_do", Server: "s", Remote: "do"}, nil); err != nil || r.Text != "done" || st.starts("s") != 2 {
+		if r, err := cs.Call(t.Context(), Tool{Name: "s_do", Server: "s", Remote: "do"}, "", nil); err != nil || r.Text != "done" || st.starts("s") != 2 {
 			t.Error(r, err, st.starts("s"))
 		}
-		if r, err := cs.Call(t.Context(), Tool{Name: "s_wants", Server: "s", Remote: "wants"}, nil); err == nil {
+		if r, err := cs.Call(t.Context(), Tool{Name: "s_wants", Server: "s", Remote: "wants"}, "", nil); err == nil {
 			t.Error(r)
 		} else if !strings.Contains(err.Error(), "client does not support CreateMessage") {
 			t.Error(err)
@@ -294,7 +294,7 @@ func TestGivenUp(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(time.Second, func() { cancel(centurion.ErrCancelled) })
 			began := time.Now()
-			_, err := cs.Call(ctx, Tool{Name: "do", Server: server, Remote: "do"}, nil)
+			_, err := cs.Call(ctx, Tool{Name: "do", Server: server, Remote: "do"}, "", nil)
 			if !errors.Is(err, want) || centurion.KindOf(err) != centurion.KindCancelled || time.Since(began) != time.Second {
 				t.Error(server, time.Since(began), err)
 			}

@@ -50,11 +50,11 @@ func TestHTTP(t *testing.T) {
 	}))
 	cs := settled(t, Options{}, remote(url))
 	for name, want := range map[string]string{"echo": `{"a":1}`, "roots": "file:///srv/project", "wants": "true true"} {
-		if r, err := cs.Call(t.Context(), cs.tool(t, "r_"+name), raw(`{"a":1}`)); err != nil || r.Text != want {
+		if r, err := cs.Call(t.Context(), cs.tool(t, "r_"+name), "", raw(`{"a":1}`)); err != nil || r.Text != want {
 			t.Error(name, r, err)
 		}
 	}
-	if r, err := cs.Call(t.Context(), cs.tool(t, "r_large"), nil); err != nil || !strings.Contains(r.Text, "[cut here: the answer has 50 MB") {
+	if r, err := cs.Call(t.Context(), cs.tool(t, "r_large"), "", nil); err != nil || !strings.Contains(r.Text, "[cut here: the answer has 50 MB") {
 		t.Error(len(r.Text), err)
 	}
 	if bad.Load() != 0 {
@@ -77,10 +77,10 @@ func TestSessionLost(t *testing.T) {
 	inner = handler(t)
 	mu.Unlock()
 	look := cs.tool(t, "r_look")
-	if _, err := cs.Call(t.Context(), look, nil); err != nil && !errors.Is(err, ErrNotBegun) {
+	if _, err := cs.Call(t.Context(), look, "", nil); err != nil && !errors.Is(err, ErrNotBegun) {
 		t.Fatal(err)
 	}
-	if r, err := cs.Call(t.Context(), look, nil); err != nil || r.Text != "seen" {
+	if r, err := cs.Call(t.Context(), look, "", nil); err != nil || r.Text != "seen" {
 		t.Fatal(r, err)
 	}
 }
@@ -175,11 +175,11 @@ func TestRefusedCall(t *testing.T) {
 	cs := settled(t, Options{}, remote(url))
 	look := cs.tool(t, "r_look")
 	refuse.Store(true)
-	if _, err := cs.Call(t.Context(), look, nil); !errors.Is(err, ErrNotBegun) || errors.Is(err, ErrMayHaveRun) || centurion.KindOf(err) != centurion.KindRateLimit {
+	if _, err := cs.Call(t.Context(), look, "", nil); !errors.Is(err, ErrNotBegun) || errors.Is(err, ErrMayHaveRun) || centurion.KindOf(err) != centurion.KindRateLimit {
 		t.Error(err)
 	}
 	refuse.Store(false)
-	if _, err := cs.Call(t.Context(), look, nil); err != nil {
+	if _, err := cs.Call(t.Context(), look, "", nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -200,7 +200,7 @@ func TestNoStream(t *testing.T) {
 	if err := cs.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := cs.Call(t.Context(), cs.tool(t, "r_look"), nil); err != nil || r.Text != "seen" {
+	if r, err := cs.Call(t.Context(), cs.tool(t, "r_look"), "", nil); err != nil || r.Text != "seen" {
 		t.Error(r, err)
 	}
 	began := time.Now()
@@ -216,7 +216,7 @@ func TestUnreachable(t *testing.T) {
 	s := remote(srv.URL)
 	s.Timeout = 300 * time.Millisecond
 	cs := open(t, Options{}, s)
-	_, err := cs.Call(t.Context(), Tool{Name: "r_x", Server: "r", Remote: "x"}, nil)
+	_, err := cs.Call(t.Context(), Tool{Name: "r_x", Server: "r", Remote: "x"}, "", nil)
 	if !errors.Is(err, ErrNotBegun) || !strings.Contains(fmt.Sprint(err), "connection refused") {
 		t.Error(err)
 	}
@@ -238,7 +238,7 @@ func TestCloseUnderCall(t *testing.T) {
 	cs := settled(t, Options{}, remote(url))
 	look, ended := cs.tool(t, "r_look"), make(chan error)
 	go func() {
-		_, err := cs.Call(t.Context(), look, nil)
+		_, err := cs.Call(t.Context(), look, "", nil)
 		ended <- err
 	}()
 	<-got
@@ -278,7 +278,7 @@ func TestAnswerNotTaken(t *testing.T) {
 	s := remote(url)
 	s.Timeout = time.Second
 	cs := settled(t, Options{}, s)
-	if _, err := cs.Call(t.Context(), cs.tool(t, "r_do"), nil); !errors.Is(err, ErrMayHaveRun) || !strings.Contains(err.Error(), "does not take what it is sent") {
+	if _, err := cs.Call(t.Context(), cs.tool(t, "r_do"), "", nil); !errors.Is(err, ErrMayHaveRun) || !strings.Contains(err.Error(), "does not take what it is sent") {
 		t.Error(err)
 	}
 }

@@ -170,8 +170,12 @@ func (c *client) sdkClient() *sdk.Client {
 				"text", text.Clean(centurion.Clip(fmt.Sprint(r.Params.Data), maxLine)))
 		},
 	})
-	root := &url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(c.o.Root), "/")}
-	s.AddRoots(&sdk.Root{URI: root.String(), Name: filepath.Base(c.o.Root)})
+	for _, dir := range []string{c.o.Root, c.o.Below} {
+		root := &url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(dir), "/")}
+		if dir != "" {
+			s.AddRoots(&sdk.Root{URI: root.String(), Name: filepath.Base(dir)})
+		}
+	}
 	s.AddReceivingMiddleware(c.receive)
 	return s
 }

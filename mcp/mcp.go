@@ -73,6 +73,7 @@ type Options struct {
 	Start   func(ctx context.Context, s Server) (Process, error)
 	HTTP    http.RoundTripper // for the others; nil is one of its own
 	Root    string            // the project's directory, which servers may ask for
+	Below   string            // the directory below which callers may work, likewise; "" for none
 	Version string            // of this program
 	// HeadStart is how long a server is not started for which nobody waits: many processes take the processor from who opens them.
 	HeadStart time.Duration

@@ -95,7 +95,7 @@ func TestEverything(t *testing.T) {
 		if tool.ReadOnly || tool.Remote != name || tool.Description != "The tool "+name {
 			t.Errorf("%+v", tool)
 		}
-		r, err := cs.Call(t.Context(), tool, raw(`{"a":[1,"b"]}`))
+		r, err := cs.Call(t.Context(), tool, "", raw(`{"a":[1,"b"]}`))
 		if err != nil || r.Text != want {
 			t.Errorf("%s: %q, %v, want %q", name, r.Text, err, want)
 		}
@@ -103,7 +103,7 @@ func TestEverything(t *testing.T) {
 			t.Errorf("files %+v", r.Files)
 		}
 	}
-	_, err := cs.Call(t.Context(), cs.tool(t, "every_thing_fails"), nil)
+	_, err := cs.Call(t.Context(), cs.tool(t, "every_thing_fails"), "", nil)
 	if centurion.KindOf(err) != centurion.KindUsage || !strings.HasSuffix(err.Error(), "no such issue") || errors.Is(err, ErrMayHaveRun) {
 		t.Errorf("a failed tool: %v", err)
 	}
@@ -140,7 +140,7 @@ func TestEverything(t *testing.T) {
 func TestLargeAnswer(t *testing.T) {
 	st := &starter{serve: map[string]func(io.Reader, io.Writer) error{"s": through(newServer())}}
 	cs := settled(t, Options{Start: st.start}, local("s")...)
-	r, err := cs.Call(t.Context(), cs.tool(t, "s_large"), nil)
+	r, err := cs.Call(t.Context(), cs.tool(t, "s_large"), "", nil)
 	if err != nil || len(r.Text) > MaxText+200 || !strings.HasSuffix(r.Text, "[cut here: the answer has 50 MB, and 50 MB are left out]") {
 		t.Errorf("%d bytes, %v: %.80s", len(r.Text), err, r.Text[len(r.Text)-80:])
 	}
@@ -179,15 +179,15 @@ func TestProcess(t *testing.T) {
 	if _, err := c.settle(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := cs.Call(t.Context(), cs.tool(t, "good_echo"), raw(`{"a":1}`)); err != nil || r.Text != `{"a":1}` {
+	if r, err := cs.Call(t.Context(), cs.tool(t, "good_echo"), "", raw(`{"a":1}`)); err != nil || r.Text != `{"a":1}` {
 		t.Fatal(r, err)
 	}
 	p.Kill()
 	// The next call waits for the new process.
-	if r, err := cs.Call(t.Context(), Tool{Name: "good_echo", Server: "good", Remote: "echo"}, raw(`{"a":2}`)); err != nil && !errors.Is(err, ErrMayHaveRun) {
+	if r, err := cs.Call(t.Context(), Tool{Name: "good_echo", Server: "good", Remote: "echo"}, "", raw(`{"a":2}`)); err != nil && !errors.Is(err, ErrMayHaveRun) {
 		t.Fatal(r, err)
 	}
-	if r, err := cs.Call(t.Context(), Tool{Name: "good_echo", Server: "good", Remote: "echo"}, raw(`{"a":3}`)); err != nil || r.Text != `{"a":3}` {
+	if r, err := cs.Call(t.Context(), Tool{Name: "good_echo", Server: "good", Remote: "echo"}, "", raw(`{"a":3}`)); err != nil || r.Text != `{"a":3}` {
 		t.Fatal(r, err)
 	}
 	l := cs.Tools()
@@ -251,7 +251,7 @@ func TestSilentServersDelayNothing(t *testing.T) {
 		if l := cs.Tools(); len(l.Tools) != 15*10 || time.Since(began) != 0 || l.Servers[0].State != Connecting || l.Servers[19].State != Ready {
 			t.Errorf("%d tools after %s, %+v", len(l.Tools), time.Since(began), l.Servers)
 		}
-		_, err := cs.Call(t.Context(), Tool{Name: "s0_x", Server: "s0", Remote: "x"}, nil)
+		_, err := cs.Call(t.Context(), Tool{Name: "s0_x", Server: "s0", Remote: "x"}, "", nil)
 		if !errors.Is(err, ErrNotBegun) || time.Since(began) > DefaultTimeout {
 			t.Error(time.Since(began), err)
 		}
@@ -292,7 +292,7 @@ func TestBackoff(t *testing.T) {
 		cs.Tools() // too early
 		at(time.Hour, 5)
 		st.serve = map[string]func(io.Reader, io.Writer) error{"s": through(newServer())}
-		if _, err := cs.Call(t.Context(), Tool{Name: "s_look", Server: "s", Remote: "look"}, nil); err != nil {
+		if _, err := cs.Call(t.Context(), Tool{Name: "s_look", Server: "s", Remote: "look"}, "", nil); err != nil {
 			t.Fatal(err)
 		}
 		at(0, 6)
@@ -305,7 +305,7 @@ func TestDisabled(t *testing.T) {
 	if s := cs.Tools().Servers[0]; s.State != Disabled || st.starts("s") != 0 {
 		t.Errorf("%+v, %d starts", s, st.starts("s"))
 	}
-	if _, err := cs.Call(t.Context(), Tool{Server: "s"}, nil); !errors.Is(err, ErrNotBegun) {
+	if _, err := cs.Call(t.Context(), Tool{Server: "s"}, "", nil); !errors.Is(err, ErrNotBegun) {
 		t.Error(err)
 	}
 }
@@ -348,10 +348,10 @@ func TestListChanged(t *testing.T) {
 		if !has(before, "s_data") || has(before, "s_added") || has(after, "s_data") || !has(after, "s_added") || before[0].Name != first.Name {
 			t.Errorf("before %d, after %d tools", len(before), len(after))
 		}
-		if _, err := cs.Call(t.Context(), cs.tool(t, "s_look"), nil); err != nil {
+		if _, err := cs.Call(t.Context(), cs.tool(t, "s_look"), "", nil); err != nil {
 			t.Error(err)
 		}
-		if _, err := cs.Call(t.Context(), Tool{Name: "s_data", Server: "s", Remote: "data"}, nil); centurion.KindOf(err) != centurion.KindUsage || errors.Is(err, ErrMayHaveRun) {
+		if _, err := cs.Call(t.Context(), Tool{Name: "s_data", Server: "s", Remote: "data"}, "", nil); centurion.KindOf(err) != centurion.KindUsage || errors.Is(err, ErrMayHaveRun) {
 			t.Error("a tool that is gone:", err)
 		}
 	})

@@ -7,22 +7,18 @@ import (
 	"centurion/sandbox/confine"
 )
 
-// Lends reports whether commands can be let write for a time: see [Runner.Lend]. Those that nothing confines write anywhere.
-func (r *Runner) Lends() bool {
-	return r.Confine == nil || r.Confine.Way == confine.None || r.Confine.Way == confine.Full
-}
-
-// Lend lets what runs in a workspace write below a directory until back is called, but not what is protected there. The directory is one
-// of [centurion.Command.Lend], or lies in one. Without namespaces nothing can be lent, and nothing is.
-func (r *Runner) Lend(workspace, dir string) (back func(), err error) {
-	r.mu.Lock()
-	p := r.places[placeKey{workspace, false}]
-	r.mu.Unlock()
-	if p == nil || !r.Lends() {
+// Lend lets what runs in the workspace of a command, or is started there, write below a directory until back is called, but not what is
+// protected there. The directory is one of [centurion.Command.Lend], or lies in one. Without namespaces nothing can be lent, and nothing is.
+func (r *Runner) Lend(c centurion.Command, dir string) (back func(), err error) {
+	if r.Confine == nil || r.Confine.Way != confine.Full {
 		return func() {}, nil
 	}
 	dir = filepath.Clean(dir)
-	if err := p.give(dir, r.Confine.Protect); err != nil {
+	p, err := r.placeOf(c)
+	if err == nil {
+		err = p.give(dir, r.Confine.Protect)
+	}
+	if err != nil {
 		return nil, &centurion.Error{Op: "lend " + dir, Kind: centurion.KindInternal, Err: err, Hint: "see: centurion doctor"}
 	}
 	return func() { p.take(dir) }, nil

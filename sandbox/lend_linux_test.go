@@ -23,15 +23,23 @@ func TestLend(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Symlink(filepath.Join(s.project, ".opencode"), filepath.Join(two, ".opencode")); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(one, ".git"), []byte("gitdir: x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	in, said := io.Pipe()
 	out, answers := io.Pipe()
 	done := make(chan error, 1)
+	serves := centurion.Command{Script: "while read file; do echo changed >\"$file\" && echo yes || echo no; done", Dir: s.project, Workspace: own,
+		Lend: []string{s.project, checkouts}, Input: in, Errors: io.Discard, Timeout: centurion.NoTimeout}
+	early, err := s.r.Lend(serves, one) // before it runs
+	if err != nil {
+		t.Fatal(err)
+	}
 	go func() {
-		_, err := s.r.RunBackground(t.Context(), centurion.Command{Script: "while read file; do echo changed >\"$file\" && echo yes || echo no; done", Dir: s.project, Workspace: own,
-			Lend: []string{s.project, checkouts}, Input: in, Errors: io.Discard, Timeout: centurion.NoTimeout}, answers, nil)
+		_, err := s.r.RunBackground(t.Context(), serves, answers, nil)
 		done <- err
 	}()
 	lines := bufio.NewReader(out)
@@ -55,10 +63,12 @@ func TestLend(t *testing.T) {
 		}
 	}
 	none := map[string]bool{filepath.Join(one, "a"): false, filepath.Join(two, "a"): false, "a": false, filepath.Join(s.project, "a"): false, filepath.Join(own, "a"): true}
+	check("from the start", map[string]bool{filepath.Join(one, "a"): true, filepath.Join(two, "a"): false})
+	early()
 	check("before", none)
 	lend := func(dir string) func() {
 		t.Helper()
-		back, err := s.r.Lend(own, dir)
+		back, err := s.r.Lend(serves, dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,11 +82,18 @@ func TestLend(t *testing.T) {
 	check("a checkout, by another call", held)
 	again()
 	check("after", none)
+	back = lend(two)
+	check("another checkout", map[string]bool{filepath.Join(two, "a"): true, filepath.Join(two, ".opencode", "a"): false, filepath.Join(one, "a"): false})
+	back()
+	if err := os.Remove(filepath.Join(two, "a")); err != nil {
+		t.Fatal(err)
+	}
+	check("after that", none)
 	back = lend(s.project)
 	check("the project", map[string]bool{"a": true, filepath.Join(s.project, "b"): true, filepath.Join(s.project, ".git", "config"): false, filepath.Join(s.project, ".opencode", "x"): false, filepath.Join(one, "a"): false})
 	back()
 	check("at the end", none)
-	if _, err := s.r.Lend(own, s.home); err == nil {
+	if _, err := s.r.Lend(serves, s.home); err == nil {
 		t.Error("something else was lent")
 	}
 	if b, err := os.ReadFile(filepath.Join(one, "a")); err != nil || string(b) != "changed\n" {

@@ -65,7 +65,9 @@ func (e external) Schema() *jsonschema.Schema { return e.schema }
 func (e external) Narrowed() json.RawMessage { return e.ExternalTool.Schema }
 
 // Effect is that of a shell command, unless the tool only reads.
-func (e external) Effect(json.RawMessage) Effect { return Effect{ReadOnly: e.ReadOnly} }
+func (e external) Effect(json.RawMessage) Effect {
+	return Effect{ReadOnly: e.ReadOnly, Outside: !e.Away}
+}
 
 func (e external) Run(ctx context.Context, c *Call, input json.RawMessage) (Result, error) {
 	if err := c.Gate.Ask(ctx, c, Access{Permission: e.Name(), Patterns: []string{"*"}, Always: []string{"*"},

@@ -41,6 +41,7 @@ var ErrLater = &centurion.Error{Kind: centurion.KindInterrupted, Msg: "it contin
 type Effect struct {
 	ReadOnly bool     // nothing is changed; after a crash the call may simply run again
 	Writes   []string // written project-relative paths; nil without ReadOnly means anything
+	Outside  bool     // a process that serves several callers carries it out, which reaches a workspace only where the host has its files
 	Hosted   bool     // it changes the host's own state, tasks or the plan, and no file of the project
 	Once     bool     // it is idempotent per call id: run again after a crash, it finds its earlier effect
 	// Beside means that it is independent of all other calls of its answer: it begins before them, and they wait for its Begun, not for

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == sandbox.HelperCommand { // of a host in a test's own process
 		os.Exit(sandbox.Helper())
 	}
-	testscript.Main(m, map[string]func(){"centurion": main, "frontend": frontend, "toolserver": toolServer})
+	testscript.Main(m, map[string]func(){"centurion": main, "frontend": frontend, "toolserver": toolServer, "nativeplugin": nativePlugin})
 }
 
 // patience is how long a script waits for something that must come.

@@ -111,6 +111,21 @@ func (w *Workplace) Write(ctx context.Context) (ws *workspace.Workspace, leave f
 	return w.use(ctx, true)
 }
 
+// WriteOutside is [Workplace.Write] for a process that was started elsewhere: the files are where every program finds them. moved says that
+// they were moved there.
+func (w *Workplace) WriteOutside(ctx context.Context) (ws *workspace.Workspace, moved bool, leave func(), err error) {
+	for {
+		if ws, leave, err = w.Write(ctx); err != nil || !ws.Elsewhere() {
+			return ws, moved, leave, err
+		}
+		leave()
+		if err := w.Expand(ctx); err != nil {
+			return nil, false, nil, err
+		}
+		moved = true
+	}
+}
+
 // use returns the session's own files for a call; nil if it has none, unless it shall write.
 func (w *Workplace) use(ctx context.Context, write bool) (own *workspace.Workspace, leave func(), err error) {
 	if w.uses.Acquire(ctx, 1) != nil {
@@ -177,10 +192,15 @@ func (w *Workplace) Crossed(ctx context.Context, res tools.Result) (tools.Result
 	if err := w.Expand(ctx); err != nil {
 		return res, err
 	}
-	res.Output = strings.TrimRight(res.Output, "\n") + "\n\n(Your files are now in " + w.checkout.Where().Dir +
+	return Moved(res, w.checkout.Where().Dir), nil
+}
+
+// Moved tells with a result that the session's files are in another directory now, with all of them.
+func Moved(res tools.Result, dir string) tools.Result {
+	res.Output = strings.TrimRight(res.Output, "\n") + "\n\n(Your files are now in " + dir +
 		", where programs can rename directories; commands start there. What they ran in the background has ended. Git's index is the host's there: " +
 		"use mv instead of git mv, and leave commits to the host.)"
-	return res, nil
+	return res
 }
 
 // Expand gives a task a checkout with all files, or the mission's own agent for "".

@@ -41,7 +41,7 @@ func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 		return tools.Result{}, err
 	}
 	over := c.Pulse.Queue() // a check ends by itself, and a checkout is quickly made
-	in, at, left, err := f.enter(ctx, call)
+	in, at, moved, left, err := f.enter(ctx, call, e.Outside)
 	over()
 	if err != nil {
 		return tools.Result{}, err
@@ -62,6 +62,9 @@ func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 	res, err := f.recorded(in, at, e, input)
 	if left(); err != nil || c.Where == nil {
 		return res, err
+	}
+	if moved {
+		return isolation.Moved(res, at.Workspace.Dir()), nil
 	}
 	return c.Where.Crossed(ctx, res)
 }
@@ -158,19 +161,20 @@ func looksAtFiles(tool string) bool {
 	return false
 }
 
-// enter returns a writing call and its context as they are made in the session's directory. The caller calls done after the call.
-func (f fenced) enter(ctx context.Context, call *tools.Call) (in context.Context, at *tools.Call, done func(), err error) {
+// enter returns a writing call and its context as they are made in the session's directory; moved says that this is another one now, since
+// the call is made from outside. The caller calls done after the call.
+func (f fenced) enter(ctx context.Context, call *tools.Call, outside bool) (in context.Context, at *tools.Call, moved bool, done func(), err error) {
 	if f.c.Where == nil {
 		in, done, err = f.Sessions.Write(ctx)
-		return in, call, done, err
-	}
-	ws, done, err := f.c.Where.Write(ctx)
-	if err != nil {
-		return nil, nil, nil, err
+		return in, call, false, done, err
 	}
 	own := *call
-	own.Workspace = ws
-	return ctx, &own, done, nil
+	if outside {
+		own.Workspace, moved, done, err = f.c.Where.WriteOutside(ctx)
+	} else {
+		own.Workspace, done, err = f.c.Where.Write(ctx)
+	}
+	return ctx, &own, moved, done, err
 }
 
 // writes lists the project's files that a call is going to replace; none for a call that may write any file.

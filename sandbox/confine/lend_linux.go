@@ -32,7 +32,11 @@ func (p Policy) Give(dir string, names []string) error {
 		return fmt.Errorf("lend %s: %w", dir, err)
 	}
 	for _, name := range names {
-		if err := protect(filepath.Join(dir, name)); err != nil {
+		path, err := filepath.EvalSymlinks(filepath.Join(dir, name))
+		if err != nil || !below(path, []string{dir}) {
+			continue // it is not there, or not writable where it is
+		}
+		if err := protect(path); err != nil {
 			return errors.Join(err, p.Take(dir))
 		}
 	}
