@@ -237,6 +237,10 @@ func TestCommandOfThePerson(t *testing.T) {
 		tt.f.dir = dir
 		c := &runner{&cli{out: io.Discard, err: &errs, env: []string{"HOME=" + home, "CENTURION_HOME=" + home}}, &tt.f}
 		got, err := c.readRequest(t.Context(), "/x x", c.configured)
+		if got.typed == nil {
+			t.Errorf("%s: the command is not told", name)
+		}
+		got.typed = nil
 		if got != tt.want || centurion.KindOf(err) != tt.kind || err == nil && (c.f.agent != tt.set.agent || c.f.model != tt.set.model) || !strings.Contains(errs.String(), tt.note) || tt.note == "" && errs.Len() > 0 {
 			t.Errorf("%s: %+v, %v; agent %q, model %q, %q", name, got, err, c.f.agent, c.f.model, errs.String())
 		}
