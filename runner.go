@@ -25,6 +25,7 @@ type Command struct {
 	Connect Dial          // makes the connections of a command without network, where commands are confined fully; nil makes none
 	Check   bool          // it is confined apart from the workspace's other commands: it sees neither their processes nor their temporary files and caches
 	Env     []string      // added to the runner's allow-listed environment, as NAME=value
+	Dirs    []string      // where a confined command may write as well, also if that is hidden from others; absolute
 	Timeout time.Duration // 0 means the runner's default, [NoTimeout] none; the whole process tree ends with it
 	Input   io.ReadCloser // its standard input, closed when the command has ended; nil is an empty one
 	Errors  io.Writer     // gets its standard error, without keys, and never fails; nil leaves it in the output

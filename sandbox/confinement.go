@@ -211,16 +211,19 @@ type place struct {
 	once  sync.Once
 	err   error
 	aside string // its temporary directory
+	dirs  string // [centurion.Command.Dirs], one a line
+	using int    // running commands that have them; the runner's mutex protects it
 	confined
 
 	lending sync.Mutex     // held while something is lent or taken back; protects the next one
 	lent    map[string]int // directories, and how often
 }
 
-// placeKey names a place: checks have one of their own, beside that of a workspace's other commands.
+// placeKey names a place: checks have one of their own, beside that of a workspace's other commands, and so have commands with directories.
 type placeKey struct {
 	workspace string
 	checks    bool
+	dirs      string
 }
 
 // placeOf returns the place for a command, which is opened at its first one.
@@ -228,20 +231,23 @@ func (r *Runner) placeOf(c centurion.Command) (*place, error) {
 	if r.Confine == nil || r.Confine.Way == confine.None {
 		return &place{}, nil
 	}
-	key := placeKey{cmp.Or(c.Workspace, c.Dir), c.Check}
-	if _, mounted := r.layers.of(key.workspace); mounted { // two helpers over one layer would not see each other's files
-		key.checks = false
+	dirs := strings.Join(c.Dirs, "\n")
+	key := placeKey{cmp.Or(c.Workspace, c.Dir), c.Check, dirs}
+	_, mounted := r.layers.of(key.workspace)
+	if mounted { // two helpers over one layer would not see each other's files
+		key.checks, key.dirs = false, ""
 	}
 	r.mu.Lock()
 	p := r.places[key]
-	if p == nil || p.gone() {
+	other := mounted && p != nil && p.using == 0 && p.dirs != dirs && c.Script != "" // its helper sees other ones; looking at its files changes nothing
+	if p == nil || p.gone() || other {
 		if r.places == nil {
 			r.places = map[placeKey]*place{}
 		}
 		if p != nil {
 			_ = p.end()
 		}
-		p = &place{}
+		p = &place{dirs: dirs}
 		r.places[key] = p
 	}
 	r.mu.Unlock()
@@ -277,6 +283,11 @@ func (r *Runner) openPlace(p *place, key placeKey, lend []string) error {
 		for _, name := range r.Confine.Protect {
 			policy.Protect = append(policy.Protect, filepath.Join(dir, name))
 		}
+	}
+	if p.dirs != "" {
+		dirs := strings.Split(p.dirs, "\n")
+		policy.Write = append(policy.Write, dirs...)
+		policy.Hide = slices.DeleteFunc(slices.Clone(policy.Hide), func(name string) bool { return slices.Contains(dirs, name) })
 	}
 	if mounted {
 		policy.Overlay = &confine.Overlay{At: workspace, Lower: layers.Lower, Upper: layers.Upper, Work: layers.Work, Binds: layers.Binds}

@@ -356,7 +356,7 @@ func TestHelperIsReplaced(t *testing.T) {
 	if res := s.run(t, centurion.Command{Script: "kill -9 1; kill -TERM 1; echo still here"}); res.Output != "still here\n" {
 		t.Errorf("a command ended its helper: %+v", res)
 	}
-	k := s.r.places[placeKey{s.project, false}].helper()
+	k := s.r.places[placeKey{workspace: s.project}].helper()
 	if err := k.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

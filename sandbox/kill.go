@@ -45,4 +45,8 @@ func (r *Runner) forget(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.running, id)
+	if p := r.granted[id]; p != nil {
+		p.using--
+		delete(r.granted, id)
+	}
 }

@@ -67,6 +67,7 @@ type Runner struct {
 	killed  bool               // no command starts any more: see [Runner.Kill]
 	running map[string]process // by the id in their environment
 	places  map[placeKey]*place
+	granted map[string]*place // of running commands with directories of their own, by id
 }
 
 var _ centurion.Runner = (*Runner)(nil)
@@ -294,6 +295,15 @@ func (r *Runner) start(shell string, c centurion.Command, id string, s streams) 
 	p, err := in.start(c, []string{shell, "-c", c.Script}, env, id, s)
 	if err != nil {
 		return nil, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Msg: "the shell did not start", Err: err}
+	}
+	if len(c.Dirs) > 0 {
+		r.mu.Lock()
+		if r.granted == nil {
+			r.granted = map[string]*place{}
+		}
+		in.using++
+		r.granted[id] = in
+		r.mu.Unlock()
 	}
 	if r.register(p, id) { // it may have begun, and have left its group: it ends like those that Kill found
 		kill(p)
