@@ -34,7 +34,7 @@ var limits = map[string]struct{ now, goal int }{
 }
 
 // notProduct are packages that no user runs: trials, the scripted model, the demonstration and helpers of tests.
-var notProduct = []string{"internal/trial", "cmd/trial", "provider/scripted", "demo", "workspace/todotest", "store/storetest", "internal/browser", "failpoint", "guard/cputime", "guard/synced", "server/opencode/v1/contract"}
+var notProduct = []string{"acp/acptest", "internal/trial", "cmd/trial", "provider/scripted", "demo", "workspace/todotest", "store/storetest", "internal/browser", "failpoint", "guard/cputime", "guard/synced", "server/opencode/v1/contract"}
 
 // TestHouse measures how the code is divided.
 func TestHouse(t *testing.T) {
