@@ -93,6 +93,14 @@ type SessionMeta struct {
 	Removed Time `json:"removed,omitzero"`
 	// ForkedFrom is the original of a copied conversation; nil for others.
 	ForkedFrom *ForkedFrom `json:"forked_from,omitempty"`
+	// Outside is the conversation that an agent from outside has of its own for this one; nil without one.
+	Outside *Outside `json:"outside,omitempty"`
+}
+
+// Outside is a conversation of an agent that is another program.
+type Outside struct {
+	ID   string  `json:"id"`             // as the agent calls it
+	Cost float64 `json:"cost,omitempty"` // USD until now, as the agent says
 }
 
 // ForkedFrom identifies the conversation that another one is a copy of, up to a message.

@@ -337,6 +337,14 @@ func (s *Session) abandon(ctx context.Context, a *answer, cause error) error {
 
 // putAnswer writes the message, its parts, the session's sums and the cost for its mission.
 func (s *Session) putAnswer(tx *store.Tx, a *answer, rec *centurion.Session) error {
+	if err := s.putWhole(tx, a, rec); err != nil {
+		return err
+	}
+	return s.cfg.Host.Spent(tx, a.msg.Usage)
+}
+
+// putWhole is putAnswer without the cost for the mission.
+func (s *Session) putWhole(tx *store.Tx, a *answer, rec *centurion.Session) error {
 	whole := a.msg
 	if len(whole.Parts) > 0 && whole.Parts[0].Type == centurion.PartStepStart {
 		whole.Parts = whole.Parts[1:] // unchanged since it was written with the empty row
@@ -345,9 +353,6 @@ func (s *Session) putAnswer(tx *store.Tx, a *answer, rec *centurion.Session) err
 		return err
 	}
 	if err := tx.PutSession(rec); err != nil {
-		return err
-	}
-	if err := s.cfg.Host.Spent(tx, a.msg.Usage); err != nil {
 		return err
 	}
 	_, err := tx.Append(fact(rec, centurion.EventMessageUpdated, map[string]any{

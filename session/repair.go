@@ -37,7 +37,7 @@ func (s *Session) repair(ctx context.Context) error {
 			}
 			st := &centurion.ToolState{Status: centurion.ToolError, Input: p.State.Input, Error: interrupted,
 				Time: centurion.PartTime{Start: p.State.Time.Start, End: now}}
-			if streaming {
+			if streaming && p.State.Status == centurion.ToolPending {
 				st.Input, st.Metadata = input([]byte(p.State.Raw)), map[string]any{unsent: true}
 			}
 			p.State, touched = st, true
