@@ -2,6 +2,7 @@ package agents
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"maps"
 	"path"
@@ -25,6 +26,11 @@ type Definition struct {
 	Disable     bool
 	Source      string // its origin, for people
 }
+
+// OutsidePrompt is told to an agent that is another program, instead of a role's prompt, which names tools that it does not have.
+//
+//go:embed outside.md
+var OutsidePrompt string
 
 // handedOver follows the prompt of a custom agent that carries out a task: its author did not know about missions.
 const handedOver = `

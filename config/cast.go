@@ -41,6 +41,12 @@ func (cfg *Config) Cast(profile string) (*agents.Cast, error) {
 		defs = append(defs, agents.Definition{Name: name, Description: a.Description, Mode: a.Mode, Model: a.Model, Prompt: a.Prompt,
 			Temperature: a.Temperature, Steps: a.Steps, Tools: a.Tools, Disable: a.Disable, Source: a.File})
 	}
+	if profile == agents.ProfileMission {
+		var err error
+		if defs, err = cfg.withOutside(defs); err != nil {
+			return nil, err
+		}
+	}
 	if len(passed) > 0 {
 		say("ignored: settings for OpenCode's own agents: %s", strings.Join(passed, ", "))
 	}

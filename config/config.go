@@ -170,7 +170,10 @@ func (o *Own) CommitsAlone() bool { return o.CoAuthoredBy != nil && !*o.CoAuthor
 
 // OwnAgent is an agent's settings in Centurion's own files, beyond OpenCode's keys.
 type OwnAgent struct {
-	ACP      []string // the command line of an external agent
+	ACP      []string // the command line of an agent that is another program, or the name of a preset
+	Env      []string // the variables that it gets
+	Files    []string // the directories outside of its checkout in which it may write
+	Hosts    []string // the hosts that it may connect to; * is any
 	Fallback []string // fallback models; nil means unset, an empty list none
 
 	ToolPolicy string // auto, sequential or concurrent; "" means the general setting
@@ -297,6 +300,9 @@ func setOwnAgent(o *Own, key string, n *node) error {
 		return n.mismatch(key, "an agent's name or an object with settings by agent")
 	}
 	fields := []field[OwnAgent]{list("acp", true, func(a *OwnAgent) *[]string { return &a.ACP }),
+		list("env", true, func(a *OwnAgent) *[]string { return &a.Env }),
+		list("files", true, func(a *OwnAgent) *[]string { return &a.Files }),
+		list("hosts", true, func(a *OwnAgent) *[]string { return &a.Hosts }),
 		list("fallback", true, func(a *OwnAgent) *[]string { return &a.Fallback }),
 		toolPolicy(func(a *OwnAgent) *string { return &a.ToolPolicy })}
 	o.Agents = make(map[string]OwnAgent, len(n.members))

@@ -110,6 +110,7 @@ func Own(ctx context.Context, p Place, ws *workspace.Workspace, models *Models, 
 	if h.runner, err = h.newRunner(cfg); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
+	models.runner, models.version = h.runner, how.Version
 	h.servers = newServers(cfg.Servers, p, ws.Dir(), h.runner, how.Version)
 	h.plugins = newPlugins(cfg, p, ws.Dir(), h.runner, how.Version)
 	h.plugins.project = h.pluginProject()

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 
 	"centurion"
@@ -14,6 +15,7 @@ import (
 	"centurion/orchestrator/slots"
 	"centurion/provider"
 	"centurion/redact"
+	"centurion/sandbox"
 )
 
 // concurrency converts the configured limits to the orchestrator's, under its agents' names.
@@ -39,6 +41,9 @@ type Models struct {
 	First  config.Resolved
 	gates  *provider.Gates
 
+	runner  *sandbox.Runner // of the host, for agents that are other programs; nil before it has one
+	version string
+
 	mu    sync.Mutex // protects known
 	known map[string]orchestrator.Model
 
@@ -55,7 +60,7 @@ func (s *Models) again(cfg *config.Config, first config.Resolved) *Models {
 	for _, one := range cfg.Servers {
 		s.keys.Add(redact.Environment(secrets(one))...)
 	}
-	return &Models{Config: cfg, First: first, gates: s.gates, known: map[string]orchestrator.Model{}, keys: s.keys}
+	return &Models{Config: cfg, First: first, gates: s.gates, runner: s.runner, version: s.version, known: map[string]orchestrator.Model{}, keys: s.keys}
 }
 
 // Get returns the model with that name, or the mission's own for "".
@@ -69,6 +74,13 @@ func (s *Models) Get(ref string) (orchestrator.Model, error) {
 	}
 	if m, ok := s.known[ref]; ok {
 		return m, nil
+	}
+	if name, ok := strings.CutPrefix(ref, config.OutsideProvider+"/"); ok {
+		m, err := s.outside(name)
+		if err == nil {
+			s.known[ref] = m
+		}
+		return m, err
 	}
 	if none || ref != r.Model.String() {
 		var err error

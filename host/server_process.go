@@ -83,11 +83,16 @@ func serve(ctx context.Context, run *sandbox.Runner, s served) (*program, error)
 			return nil, err
 		}
 	}
-	words := make([]string, len(s.command))
-	for i, w := range s.command {
+	return open(ctx, run, s.name, s.command, centurion.Command{Dir: s.dir, Workspace: s.own, Lend: s.lend, Env: append(env, s.env...), Network: true})
+}
+
+// open starts the program of these words as c says, and speaks with it over its standard streams. ctx limits the start.
+func open(ctx context.Context, run *sandbox.Runner, name string, command []string, c centurion.Command) (*program, error) {
+	words := make([]string, len(command))
+	for i, w := range command {
 		quoted, err := syntax.Quote(w, syntax.LangPOSIX)
 		if err != nil {
-			return nil, &centurion.Error{Op: "start " + s.name, Kind: centurion.KindConfig, Msg: fmt.Sprintf("%q cannot be part of a command", w), Err: err}
+			return nil, &centurion.Error{Op: "start " + name, Kind: centurion.KindConfig, Msg: fmt.Sprintf("%q cannot be part of a command", w), Err: err}
 		}
 		words[i] = quoted
 	}
@@ -95,13 +100,13 @@ func serve(ctx context.Context, run *sandbox.Runner, s served) (*program, error)
 	var life context.Context
 	life, p.kill = context.WithCancelCause(context.Background())
 	said := &lastLines{}
-	c := centurion.Command{Script: "exec " + strings.Join(words, " "), Dir: s.dir, Workspace: s.own, Lend: s.lend, Env: append(env, s.env...), Network: true, Errors: said, Timeout: centurion.NoTimeout}
+	c.Script, c.Errors, c.Timeout = "exec "+strings.Join(words, " "), said, centurion.NoTimeout
 	var stdout *io.PipeWriter
 	p.PipeReader, stdout = io.Pipe()
 	c.Input, p.PipeWriter = io.Pipe()
 	begun := make(chan struct{})
 	var group guard.Group
-	group.Go(s.name, func() error {
+	group.Go(name, func() error {
 		defer close(p.ended)
 		res, err := run.RunBackground(life, c, stdout, func(int) { close(begun) })
 		if p.err = err; err == nil {

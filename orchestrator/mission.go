@@ -93,6 +93,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 		Begins: func(ctx context.Context, name string) (func(*centurion.Session), error) {
 			return m.opener.Begins(ctx, name)
 		},
+		Turner: func(of *agent.Conversation) agent.Turner { return m.opener.Turner(of) },
 		Recast: func(ctx context.Context, of *agent.Conversation, rec centurion.Session) error {
 			return m.opener.Recast(ctx, of, rec)
 		},

@@ -47,6 +47,9 @@ const (
 	DefaultMaxRetryAfter = time.Hour        // a provider that asks for more is not waited for
 )
 
+// patience is the longest wait for the end of a limit that a [Failure] is patient about.
+const patience = 24 * time.Hour
+
 // Policy holds the limits of recovery. The zero Policy has the defaults.
 type Policy struct {
 	MaxAttempts   int
@@ -63,6 +66,7 @@ type Failure struct {
 	Attempt    int           // failures of this session in a row, including this one: Streak.Attempts
 	RateLimits int           // rate limits of this session in a row, including this one: Streak.RateLimits
 	Since      time.Duration // since the session's previous attempt started, which shortens the cooldown; 0 if unknown
+	Patient    bool          // a limit is that of a person's plan, which ends at a time of the day: it is waited for up to a day
 	Task       bool          // the session works on a delegated task; otherwise it is a mission's own
 	Recovering bool          // an earlier failure of this session is being recovered, and this is part of it
 	Model      string        // provider/model that failed
@@ -199,6 +203,9 @@ func outside(f Failure, kind centurion.Kind) Decision {
 func (p Policy) rateLimit(f Failure) Decision {
 	n := max(f.RateLimits, 1)
 	after := retryAfter(f.Err)
+	if f.Patient {
+		p.MaxRetryAfter = max(p.MaxRetryAfter, patience)
+	}
 	if n > 1 && len(f.Fallbacks) > 0 {
 		return fallback(f.Fallbacks[0], "the provider still says too many requests")
 	}

@@ -395,3 +395,17 @@ func TestDecideIsTotal(t *testing.T) {
 
 // decide decides by the default policy.
 func decide(f Failure) Decision { return Policy{}.Decide(f) }
+
+// Issue "Plugin host", point 7: the usage limit of an agent from outside is waited for like a Retry-After, until it ends, for a day at most.
+func TestPatience(t *testing.T) {
+	for _, tt := range []struct {
+		after   time.Duration
+		patient bool
+		want    Action
+	}{{5 * time.Hour, true, Retry}, {5 * time.Hour, false, GiveUp}, {25 * time.Hour, true, GiveUp}} {
+		d := Policy{}.Decide(Failure{Err: &centurion.Error{Kind: centurion.KindRateLimit, RetryAfter: tt.after}, Task: true, Patient: tt.patient})
+		if d.Action != tt.want || tt.want == Retry && d.Wait != tt.after {
+			t.Errorf("%v: %+v", tt, d)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -233,5 +234,22 @@ func TestTurnOfFloods(t *testing.T) {
 	r.say("More.")
 	if _, err := r.TurnOf(t.Context(), agent); err != nil || len(agent.asked[1].Whole) > 100<<10 {
 		t.Errorf("%d bytes are told, %v", len(agent.asked[1].Whole), err)
+	}
+}
+
+// Issue "Plugin host", "Measured": our part of a call takes at most 5 ms.
+func BenchmarkCallOf(b *testing.B) {
+	r := newRig(b, inOrder())
+	agent := &outsider{play: func(_ session.Prompt, said *session.Saying) (session.Ended, error) {
+		for n := 0; b.Loop(); n++ {
+			id := fmt.Sprint(n)
+			if err := errors.Join(said.Text("Next."), said.Call(running(id, "bash")), said.Call(done(id, "ok"))); err != nil {
+				return session.Ended{}, err
+			}
+		}
+		return session.Ended{Finish: centurion.FinishStop}, said.Text("Done.")
+	}}
+	if _, err := r.TurnOf(b.Context(), agent); err != nil {
+		b.Fatal(err)
 	}
 }

@@ -117,6 +117,8 @@ type agentRow struct {
 	Temperature *float64 `json:"temperature,omitempty"`
 	Steps       int      `json:"steps,omitempty"`
 	Source      string   `json:"source"` // a file, or "built in"
+
+	Outside *config.Outside `json:"outside,omitempty"` // the program that it is
 }
 
 const builtIn = "built in"
@@ -147,8 +149,13 @@ func agentsCommand(c *cli) *cobra.Command {
 				if len(cfg.Servers)+len(cfg.Plugins) > 0 {
 					picked = a.Picked()
 				}
-				rows = append(rows, agentRow{a.Name, a.Mode, a.Description, a.Tools, picked, a.Delegates, a.Model, a.Temperature, a.Steps,
-					cmp.Or(a.Source, builtIn)})
+				row := agentRow{a.Name, a.Mode, a.Description, a.Tools, picked, a.Delegates, a.Model, a.Temperature, a.Steps, cmp.Or(a.Source, builtIn), nil}
+				for _, o := range cfg.Outside() {
+					if a.Model == config.OutsideProvider+"/"+o.Name {
+						row.Tools, row.Outside = []string{}, &o
+					}
+				}
+				rows = append(rows, row)
 			}
 			return printRows(c, f.format, rows, func(r agentRow) string {
 				return fmt.Sprintf("%-10s %-9s %s\n%s", r.Name, r.Mode, oneLine(r.Description), r.details())
@@ -158,9 +165,15 @@ func agentsCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
+func orNone(names []string) string { return cmp.Or(strings.Join(names, " "), "none") }
+
 // details are the lines below an agent's first one.
 func (r agentRow) details() string {
-	lines := fmt.Sprintf("%21s%s\n", "", oneLine(strings.Join(slices.Concat(r.Tools, r.External), " ")))
+	held := strings.Join(slices.Concat(r.Tools, r.External), " ")
+	if o := r.Outside; o != nil {
+		held = "its own tools; variables: " + orNone(o.Env) + "; directories: " + orNone(o.Dirs) + "; hosts: " + orNone(o.Hosts)
+	}
+	lines := fmt.Sprintf("%21s%s\n", "", oneLine(held))
 	if r.Source == builtIn {
 		return lines
 	}

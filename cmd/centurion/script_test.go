@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == sandbox.HelperCommand { // of a host in a test's own process
 		os.Exit(sandbox.Helper())
 	}
-	testscript.Main(m, map[string]func(){"centurion": main, "frontend": frontend, "toolserver": toolServer, "nativeplugin": nativePlugin})
+	testscript.Main(m, map[string]func(){"centurion": main, "frontend": frontend, "toolserver": toolServer, "nativeplugin": nativePlugin, "acpagent": acpAgent})
 }
 
 // patience is how long a script waits for something that must come.
@@ -248,7 +248,7 @@ func isFile(path string) bool {
 }
 
 // scriptVariables are the variables that scripts hand to the program.
-var scriptVariables = []string{"PATH", "HOME", "USERPROFILE", "CENTURION_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
+var scriptVariables = []string{"AGENT_STATE", "PATH", "HOME", "USERPROFILE", "CENTURION_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
 	"XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "TERM", "NO_COLOR", "VISUAL", "OPENAI_BASE_URL", "OPENAI_API_KEY", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL", "WORK", "GOCOVERDIR", "GORACE", "GOCACHE", "GOTOOLCHAIN", "SystemRoot"}
 
 func environ(ts *testscript.TestScript) []string {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/acp"
 	"centurion/agents"
 	"centurion/event"
 	"centurion/failpoint"
@@ -40,7 +41,8 @@ type Conversation struct {
 	Live    Live // its state as seen from outside
 	isolation.Seat
 	cfg      session.Config
-	above    []string // the agents of the sessions above, nearest first
+	Outside  *acp.Program // takes its turns; nil if a model does
+	above    []string     // the agents of the sessions above, nearest first
 	around   Around
 	failures failures
 	children children
@@ -127,7 +129,7 @@ func (c *Conversation) turns(ctx context.Context) (session.Outcome, error) {
 		err := guard.Call("session "+c.id, func() (err error) {
 			turn, over := c.watch(ctx)
 			defer over()
-			out, err = c.Sess.Turn(turn)
+			out, err = c.m.above.Turner(c).Turn(turn)
 			return err
 		})
 		c.gate.opened()
@@ -172,7 +174,7 @@ func (c *Conversation) turns(ctx context.Context) (session.Outcome, error) {
 func (c *Conversation) talkTo(m Model) {
 	c.cfg.Model, c.cfg.Ref, c.cfg.Price = asked{c.Pulse.Heard(m.Client), &c.Live}, m.Ref, m.Price
 	c.cfg.MaxOut, c.cfg.Window = m.MaxOut, m.Context
-	c.cfg.Media, c.cfg.Call.Media = m.Media, m.Media
+	c.cfg.Media, c.cfg.Call.Media, c.Outside = m.Media, m.Media, m.Outside
 }
 
 // Running records that the conversation's task runs again after a wait.
@@ -272,10 +274,8 @@ func (c *Conversation) SpokenTo(ctx context.Context) (bool, error) {
 	if err := c.TakeIn(ctx); err != nil || c.Heard == 0 {
 		return false, err
 	}
-	if err := c.Resume(ctx); err != nil {
-		return false, err
-	}
-	return true, nil
+	err := c.Resume(ctx)
+	return err == nil, err
 }
 
 // collect consumes the pending deliveries of the session: each is marked as taken in the transaction that adds it to the history.

@@ -41,7 +41,7 @@ func (f *failures) recover(ctx context.Context, cause error) error {
 	c := f.c
 	f.streak = f.streak.After(cause)
 	d := c.m.cfg.Recovery.Decide(recovery.Failure{Err: cause, Attempt: f.streak.Attempts, RateLimits: f.streak.RateLimits,
-		Task: c.Task != nil, Model: f.model(), Fallbacks: f.fallbacks()})
+		Task: c.Task != nil, Patient: c.Outside != nil, Model: f.model(), Fallbacks: f.fallbacks()})
 	switch d.Action {
 	case recovery.Retry:
 	case recovery.Inject:

@@ -269,7 +269,7 @@ const (
 
 // waitOrder ranks simultaneous waits for display: those that a person can end come first, and a wait for a child within a tool call
 // counts as a wait for the child.
-var waitOrder = [...]Wait{WaitPerson, WaitRetry, WaitProvider, WaitBudget, WaitSlot, WaitChild}
+var waitOrder = [...]Wait{WaitPerson, WaitRetry, WaitProvider, WaitBudget, WaitSlot, WaitChild, WaitModel}
 
 // Activity tells whether a session has a turn.
 type Activity string

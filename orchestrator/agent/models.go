@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/acp"
 	"centurion/orchestrator/budget"
 	"centurion/orchestrator/state"
 	"centurion/recovery"
@@ -24,6 +25,7 @@ type Model struct {
 	MaxOut  int             // limit of an answer in tokens; 0 leaves it to the endpoint
 	Context int             // window in tokens; 0 if unknown
 	Media   centurion.Media // the accepted file types
+	Outside *acp.Program    // takes the turns instead of Client; nil for a model
 	// Closed returns for how long the provider refuses this model after "too many requests"; nil means never.
 	Closed func() time.Duration
 }
@@ -121,6 +123,9 @@ func (m *Sessions) Portion(t centurion.Task) budget.Amount {
 	model, err := m.cfg.Model(cmp.Or(agent.Model, rec.Options.Model))
 	if err != nil {
 		return budget.Amount{budget.Rounds: 1}
+	}
+	if model.Outside != nil { // its requests are not seen
+		return budget.Amount{}
 	}
 	bytes := len(agent.Prompt) + len(t.Prompt)
 	if held, err := tools.Named(agent.Tools...); err == nil {

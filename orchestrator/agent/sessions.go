@@ -43,10 +43,16 @@ type Above struct {
 	Startable func(ctx context.Context) (string, error)
 	// Begins returns how a session changes that an agent of this name takes over.
 	Begins func(ctx context.Context, agent string) (func(*centurion.Session), error)
+	Turner func(c *Conversation) Turner // who takes the turns: the session, or [Conversation.Outside]
 	// Recast gives a conversation the agent, the tools and the model of its record as it is now.
 	Recast func(ctx context.Context, c *Conversation, rec centurion.Session) error
 	// Answered is called at the end of a turn of a session, unless its mission stops, with its outcome and the error of a failed one.
 	Answered func(ctx context.Context, mission, session string, out session.Outcome, cause error)
+}
+
+// Turner takes the turns of a conversation.
+type Turner interface {
+	Turn(ctx context.Context) (session.Outcome, error)
 }
 
 // Around provides the context of one conversation.

@@ -33,6 +33,19 @@ func (p *Pulse) call(name string, limit time.Duration) (c *callPulse, done func(
 	}
 }
 
+// Start registers something that an agent from outside does, with the limit of a call, which begins again with each more. done ends it.
+func (p *Pulse) Start(what string) (more, done func()) {
+	c, done := p.call(what, callLimit)
+	return func() { p.limit(c, callLimit) }, done
+}
+
+// Prompted marks that an agent from outside takes a turn. Silence is a sign of a hang unless one of its calls runs.
+func (p *Pulse) Prompted() (over func()) {
+	p.at("a turn of the agent")
+	p.count(&p.asking, 1)
+	return func() { p.count(&p.asking, -1) }
+}
+
 // limit gives a running call a new limit from now on, 0 for none.
 func (p *Pulse) limit(c *callPulse, d time.Duration) {
 	p.Beat()
