@@ -15,6 +15,7 @@ import (
 	"centurion/server"
 	"centurion/session"
 	"centurion/text"
+	"centurion/trust"
 )
 
 func pluginCommand(c *cli) *cobra.Command {
@@ -128,7 +129,8 @@ func (c *cli) listPlugins(ctx context.Context, f *readFlags) error {
 		row.Tools, row.Tokens = names(slices.DeleteFunc(slices.Clone(offered), func(t centurion.ExternalTool) bool { return !slices.Contains(s.Tools, t.Name) }))
 		rows = append(rows, row)
 	}
-	if len(rows) == 0 && f.format == "text" {
+	untrusted := func(s trust.State) bool { return !s.Trusted } // told above
+	if len(rows) == 0 && f.format == "text" && !slices.ContainsFunc(cfg.ProjectFiles(), untrusted) {
 		c.note("no plugins and no MCP servers are configured: name them under \"plugin\" and \"mcp\" in opencode.json (docs/plugins.md, docs/mcp.md)")
 	}
 	return printRows(c, f.format, rows, extensionRow.lines)
