@@ -122,9 +122,9 @@ func byPlugins(record any) string {
 	if err != nil || json.Unmarshal(b, &by) != nil {
 		return ""
 	}
-	said := ""
+	var said strings.Builder
 	for _, what := range slices.Sorted(maps.Keys(by)) {
-		said += " · " + what + " by " + text.Clean(strings.Join(by[what], ", "))
+		said.WriteString(" · " + what + " by " + text.Clean(strings.Join(by[what], ", ")))
 	}
-	return said
+	return said.String()
 }

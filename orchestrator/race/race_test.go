@@ -79,14 +79,14 @@ func TestReports(t *testing.T) {
 		"all fail":                  {[]centurion.Task{task(1, centurion.TaskFailed, nil), task(2, centurion.TaskBlocked, nil)}, "ab"},
 		"the others end before him": {[]centurion.Task{task(1, centurion.TaskRunning, func(t *centurion.Task) { t.Landed = make([]centurion.Landed, 1) }), task(2, centurion.TaskCancelled, nil)}, "a"},
 	} {
-		told := ""
+		var told strings.Builder
 		for _, one := range test.tasks {
 			if Reports(test.tasks, one) {
-				told += one.ID
+				told.WriteString(one.ID)
 			}
 		}
-		if told != test.told {
-			t.Errorf("%s: %q are told, want %q", name, told, test.told)
+		if told.String() != test.told {
+			t.Errorf("%s: %q are told, want %q", name, told.String(), test.told)
 		}
 	}
 	if !Reports(nil, centurion.Task{}) {
