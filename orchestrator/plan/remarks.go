@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ func (m *Plan) Remarks(before, after View) []string {
 	if len(out) > 0 {
 		out = append(out, tools.Overlaps(m.iso.Isolated()))
 	}
-	for _, of := range []func(View) []string{m.raceRemarks, View.unreviewable, View.alwaysGreen, View.cancelled} {
+	for _, of := range []func(View) []string{View.unreviewable, View.alwaysGreen, View.cancelled} {
 		out = append(out, FirstOf(of(after), of(before))...)
 	}
 	if muffled := FirstOf(after.muffled(), before.muffled()); len(muffled) > 0 {
@@ -161,7 +162,7 @@ func reviewOf(it todo.Item) string {
 // not exist or changes no files, or all sessions share one directory.
 func (m *Plan) Racers(it todo.Item) (names []string, err error) {
 	refused := func(kind centurion.Kind, hint, format string, args ...any) error {
-		return &centurion.Error{Kind: kind, Msg: "race: of " + it.ID + ": " + fmt.Sprintf(format, args...), Hint: hint}
+		return &centurion.Error{Kind: kind, Msg: "race: of " + cmp.Or(it.ID, it.Title) + ": " + fmt.Sprintf(format, args...), Hint: hint}
 	}
 	var all []string // that could be named
 	for _, a := range m.st.Cast.All() {
@@ -194,10 +195,19 @@ func (m *Plan) unrunnable(p View) (out []todo.Problem) {
 	return out
 }
 
-// raceRemarks is unrunnable for the agent that writes the plan.
-func (m *Plan) raceRemarks(p View) (out []string) {
-	for _, x := range m.unrunnable(p) {
-		out = append(out, x.Msg+".")
+// RefuseRaces returns why the race of an item in a new plan cannot be run, unless the item had it before. prev is nil for the first plan.
+func (m *Plan) RefuseRaces(prev, next *todo.Doc) error {
+	for _, it := range (View{Doc: next}).Unfinished() {
+		var was todo.Item
+		if prev != nil {
+			was, _ = prev.Item(it.ID)
+		}
+		if slices.Equal(was.Race, it.Race) {
+			continue
+		}
+		if _, err := m.Racers(it); err != nil {
+			return err
+		}
 	}
-	return out
+	return nil
 }

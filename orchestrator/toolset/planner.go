@@ -84,6 +84,9 @@ func (p planner) replace(ctx context.Context, content string) (doc *todo.Doc, no
 			err = next.NoneLost(prev.Dangling())
 		}
 		if err == nil {
+			err = p.Plan.RefuseRaces(prev, next)
+		}
+		if err == nil {
 			changed, err = p.Queue.KeepsChecks(ctx, agent.AuthorOf(p.c), prev, next)
 		}
 		return err
