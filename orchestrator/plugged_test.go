@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -282,5 +283,55 @@ func TestCommandHook(t *testing.T) {
 			t.Errorf("%v", seen)
 		}
 		equal(t, "acted", r.count(m.ID, centurion.EventPluginActed), 2)
+	})
+}
+
+// Step 11, point 2: each hook of a session acts in all three levels of a mission, and says for which session, mission, task and parent.
+func TestHooksAtEveryLevel(t *testing.T) {
+	hooks := []string{centurion.HookToolBefore, centurion.HookToolAfter, centurion.HookMessages, centurion.HookSystem, centurion.HookText,
+		centurion.HookParams, centurion.HookHeaders, centurion.HookMessage, centurion.HookDefinition}
+	seen := map[string]map[string]string{} // by hook and session: its parent
+	p := &plugin{hooks: map[string]func(in, out object) error{}}
+	var missions []string
+	for _, hook := range hooks {
+		seen[hook] = map[string]string{}
+		p.hooks[hook] = func(in, _ object) error {
+			parent, _ := in["parentID"].(string)
+			if (parent != "") != (in["task"] != nil) {
+				t.Errorf("%s: a task without a parent, or the reverse: %v", hook, in)
+			}
+			seen[hook][in["sessionID"].(string)] = parent
+			missions = append(missions, in["mission"].(string))
+			return nil
+		}
+	}
+	hooksOf(t, p, map[string]script{
+		"commander": steps(do(handTo("planner", "", "plan it")), say("I wait")),
+		"planner": func(q scripted.Request) scripted.Answer {
+			if strings.Contains(q.First(), "look at it") {
+				return steps(do(call("ls", args{})), say("seen"))(q)
+			}
+			return steps(do(handTo("planner", "", "look at it")), say("I wait"))(q)
+		},
+	}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionCompleted, "")
+		want := map[string]string{m.Session: ""}
+		for _, task := range r.tasks(m.ID) {
+			rec, err := r.store.Session(r.ctx, task.Session)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want[task.Session] = rec.ParentID
+		}
+		equal(t, "levels", len(want), 3)
+		for _, hook := range hooks {
+			if !maps.Equal(seen[hook], want) {
+				t.Errorf("%s: sessions and their parents are %v, want %v", hook, seen[hook], want)
+			}
+		}
+		if slices.ContainsFunc(missions, func(id string) bool { return id != m.ID }) {
+			t.Errorf("missions: %v", missions)
+		}
 	})
 }
