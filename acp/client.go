@@ -130,7 +130,7 @@ func (c *Client) Join(ctx context.Context, id string) (now string, err error) {
 		where["sessionId"] = id
 		var none json.RawMessage
 		if err = c.call(ctx, answerLimit, "session/load", where, &none); err == nil { // what it tells of it is known
-			c.session = id
+			c.joined(id)
 			return id, nil
 		}
 		if e, refused := errors.AsType[*wireError](err); !refused || e.Code == authRequired {
@@ -147,8 +147,15 @@ func (c *Client) Join(ctx context.Context, id string) (now string, err error) {
 	if err != nil {
 		return "", c.explain(err)
 	}
-	c.session = made.ID
+	c.joined(made.ID)
 	return made.ID, nil
+}
+
+// joined lets the updates of a conversation count.
+func (c *Client) joined(id string) {
+	c.mu.Lock()
+	c.session = id
+	c.mu.Unlock()
 }
 
 // End is the end of a turn.
