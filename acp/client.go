@@ -318,7 +318,7 @@ func (c *Client) note(method string, params json.RawMessage) error {
 	}
 	c.mu.Unlock()
 	if flood {
-		c.fail(fault("it has told more than %d MB in one turn", most>>20))
+		c.fail(fault("it has told more than %s in one turn", centurion.Bytes(int64(most))))
 		return nil
 	}
 	if err := c.options.Handler.Update(u); err != nil {

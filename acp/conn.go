@@ -110,7 +110,7 @@ func readLine(in *bufio.Reader) (line []byte, err error) {
 			return nil, err
 		}
 		if line = append(line, part...); len(line) > maxLine {
-			return nil, fault("a message has more than %d MB", maxLine>>20)
+			return nil, fault("a message has more than %s", centurion.Bytes(maxLine))
 		}
 		if !more {
 			return bytes.TrimSpace(line), nil

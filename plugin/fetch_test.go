@@ -59,7 +59,7 @@ func TestUnreadAnswers(t *testing.T) {
 				}
 			}
 		})
-		parts, refused, failed := 0, 0, ""
+		parts, refused, gaveUp := 0, 0, make(chan string, 1)
 		h := Open([]Source{native("p")}, Options{Serve: serve, Start: script(func(_ int, m sent) string {
 			switch {
 			case m.Do == "tool":
@@ -76,7 +76,7 @@ func TestUnreadAnswers(t *testing.T) {
 					return `{"n":1,"fetch":{"read":2}}`
 				}
 			case m.Do == "fetched" && m.Params.N == 1:
-				failed = m.Params.Error
+				gaveUp <- m.Params.Error
 			}
 			return usual(m)
 		})})
@@ -84,10 +84,8 @@ func TestUnreadAnswers(t *testing.T) {
 		if _, err := h.Call(t.Context(), Call{Tool: "t"}, nil, nil); err != nil {
 			t.Fatal(err)
 		}
-		for failed == "" && time.Since(began) < time.Minute {
-			time.Sleep(time.Second)
-			synctest.Wait()
-		}
+		failed := <-gaveUp
+		synctest.Wait()
 		if took := time.Since(began); took < unreadLimit || took > unreadLimit+2*time.Second || failed != "the answer was not read for 30s" {
 			t.Errorf("after %s: %q", took, failed)
 		}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -290,7 +292,7 @@ func (y *Saying) store(more func(tx *store.Tx) error) error {
 				return err
 			}
 		}
-		for i := range y.dirty {
+		for _, i := range slices.Sorted(maps.Keys(y.dirty)) { // they are read in the order in which they were stored
 			if err := tx.PutPart(&y.a.msg.Parts[i]); err != nil {
 				return err
 			}
