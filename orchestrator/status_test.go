@@ -93,7 +93,7 @@ func TestDoubtfulItemIsMended(t *testing.T) {
 		"commander": steps(do(barePlan("- [ ] T1 One", "- [ ] T2 Review @reviewer", "  - after: T1")), do(work("T1", "x")), say("I wait"),
 			do(work("T1", "again")), say("I wait"), do(handTo("reviewer", "T2", "look")), say("I wait")),
 		"worker":   steps(after(time.Second, say("made")), after(time.Second, say("made"))),
-		"reviewer": steps(say("PASS")),
+		"reviewer": steps(do(look), say("PASS")),
 	}, func(r *rig) {
 		r.is(r.mission(centurion.MissionOptions{}), centurion.MissionCompleted, "")
 		equal(t, "requests of workers", len(r.requests("worker")), 2)
@@ -151,7 +151,7 @@ func TestCompleteNamesReviewUnderWay(t *testing.T) {
 		"commander": steps(do(barePlan("- [ ] T1 One", "- [ ] T2 Look @reviewer", "  - after: T1")), do(work("T1", "x")), say("I wait"),
 			complete(), do(handTo("reviewer", "T2", "look"), onward), bash("sleep 30s"), complete(), say("I wait"), complete()),
 		"worker":   steps(say("made")),
-		"reviewer": steps(after(time.Minute, say("PASS"))),
+		"reviewer": steps(do(look), after(time.Minute, say("PASS"))),
 	}, func(r *rig) {
 		m := r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionCompleted, "")
@@ -161,7 +161,7 @@ func TestCompleteNamesReviewUnderWay(t *testing.T) {
 		if strings.Contains(refused[1], "delegate_task") {
 			t.Errorf("a second review is offered:\n%s", refused[1])
 		}
-		equal(t, "reviews", len(r.requests("reviewer")), 1)
+		equal(t, "requests of the review", len(r.requests("reviewer")), 2)
 	})
 }
 

@@ -242,7 +242,7 @@ func TestUnruled(t *testing.T) {
 		"blind":                  {agent: agents.Reviewer, said: "PASS", back: true, blind: true},
 		"blind, told before":     {agent: agents.Reviewer, said: "PASS", told: true, blind: true},
 		"blind, with a check":    {agent: agents.Reviewer, said: "PASS", checked: true},
-		"with nothing to see":    {agent: agents.Reviewer, said: "PASS", empty: true, blind: true},
+		"with nothing to see":    {agent: agents.Reviewer, said: "PASS", empty: true},
 		"blind faults":           {agent: agents.Reviewer, said: "FAIL: a.go"},
 		"stuck":                  {agent: agents.Reviewer, said: "STUCK: no compiler"},
 		"what is not the review": {agent: "worker", said: "I looked."},

@@ -151,11 +151,11 @@ func (m *Queue) unruled(ctx context.Context, a *Author, said string) (*Rejection
 	}
 	back := &Rejection{Cause: event.ReturnedVerdict, Notice: true, Short: "its answer has no verdict: " + state.LastLine(said), Text: brief.NoVerdict}
 	t, err := m.st.Store.Task(ctx, a.Task.ID)
-	if ruling == centurion.RulingPass && err == nil {
+	if ruling == centurion.RulingPass && err == nil && !t.Unchanged {
 		a.Task.Blind, err = m.st.SawNothing(ctx, a.Session)
 		back.Short, back.Text = "it said PASS without having looked at anything", brief.SawNothing
 	}
-	if err != nil || t.RejectedFor(event.ReturnedVerdict) || ruling == centurion.RulingPass && (t.Unchanged || !a.Task.Blind) {
+	if err != nil || t.RejectedFor(event.ReturnedVerdict) || ruling == centurion.RulingPass && !a.Task.Blind {
 		return nil, err
 	}
 	return back, nil
