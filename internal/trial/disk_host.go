@@ -265,7 +265,10 @@ func hashes(path string) map[string][32]byte {
 // finisher is a model that ends any mission without knowing it: workers say that they are done, and the Commander rewrites a plan that
 // has vanished, without checks, and cancels the remaining items.
 func finisher(r scripted.Request) scripted.Answer {
-	if r.Agent() != "commander" {
+	switch {
+	case r.Agent() == "reviewer" && len(history(r)) == 0: // a PASS without a look does not count
+		return scripted.Answer{Calls: []scripted.Call{toolCall("ls", map[string]any{})}}
+	case r.Agent() != "commander":
 		return scripted.Answer{Say: "PASS: it is done."}
 	}
 	reviewed := false
