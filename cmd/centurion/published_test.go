@@ -17,8 +17,8 @@ import (
 	"centurion/provider/scripted"
 )
 
-// published are plugins with a tool and its arguments, and a hook, that a mission of one worker exercises. The tools of the first two ask the
-// server that their client reaches, so that an error is an answer, too.
+// published are plugins with a tool and its arguments, and a hook, that a mission of one worker exercises. The tools of the first two ask
+// the project through their client.
 var published = []struct{ spec, tool, args, hook string }{
 	{"opencode-skills@0.1.7", "skills_count", `{}`, ""}, // it has no hook
 	{"@tarquinen/opencode-dcp@3.1.14", "compress", `{"topic":"x","content":[{"startId":"m0001","endId":"m0001","summary":"s"}]}`, "experimental.chat.messages.transform"},
