@@ -259,7 +259,21 @@ func (d *Desk) Cancel(ctx context.Context, id, reason string) error {
 
 // stopMission ends a mission for a cause and waits until it has stopped. One that does not run is moved in the store.
 func (d *Desk) stopMission(ctx context.Context, id string, cause *centurion.Error) error {
-	if m := d.Running(id); m != nil {
+	m := d.Running(id)
+	for waited := time.Duration(0); m == nil && waited < beginning/5; waited += beginningPoll { // one that has just begun would go on
+		rec, err := d.Store.Mission(ctx, id)
+		if err != nil {
+			return err
+		}
+		if rec.Status != centurion.MissionPlanning {
+			break
+		}
+		if err := guard.Sleep(ctx, beginningPoll); err != nil {
+			return err
+		}
+		m = d.Running(id)
+	}
+	if m != nil {
 		m.Drop(cause)
 		return wait(ctx, m.Stopped)
 	}
