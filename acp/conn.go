@@ -2,7 +2,6 @@ package acp
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/guard/peer"
 )
 
 const (
@@ -81,12 +81,12 @@ func (c *conn) serve() {
 func (c *conn) read() error {
 	in, nonsense := bufio.NewReaderSize(c.streams, 64<<10), 0
 	for {
-		line, err := readLine(in)
+		line, err := peer.ReadLine(in, maxLine)
+		if errors.Is(err, peer.ErrTooLong) {
+			return fault("a message has more than %s", centurion.Bytes(maxLine))
+		}
 		if err != nil {
 			return err
-		}
-		if len(line) == 0 {
-			continue
 		}
 		var m message
 		if line[0] != '{' || json.Unmarshal(line, &m) != nil || m.Method == "" && len(m.ID) == 0 {
@@ -98,22 +98,6 @@ func (c *conn) read() error {
 		c.heard()
 		if err := c.take(m); err != nil {
 			return err
-		}
-	}
-}
-
-// readLine returns the next line without white space around it.
-func readLine(in *bufio.Reader) (line []byte, err error) {
-	for {
-		part, more, err := in.ReadLine()
-		if err != nil {
-			return nil, err
-		}
-		if line = append(line, part...); len(line) > maxLine {
-			return nil, fault("a message has more than %s", centurion.Bytes(maxLine))
-		}
-		if !more {
-			return bytes.TrimSpace(line), nil
 		}
 	}
 }

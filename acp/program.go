@@ -2,10 +2,10 @@ package acp
 
 import (
 	"context"
-	"io"
 	"time"
 
 	"centurion"
+	"centurion/guard/peer"
 )
 
 // Program is an agent, and how it is started.
@@ -19,8 +19,4 @@ type Program struct {
 }
 
 // Process is a running program that is spoken with over its standard streams.
-type Process interface {
-	io.ReadWriteCloser
-	Wait() error // until it has ended; why
-	Kill()
-}
+type Process = peer.Process

@@ -80,6 +80,19 @@ func hooksOf(t *testing.T, p *plugin, cast map[string]script, f func(r *rig)) {
 	})
 }
 
+// threeLevels is a mission whose planner has a planner, which makes some calls.
+func threeLevels(calls scripted.Answer) map[string]script {
+	return map[string]script{
+		"commander": steps(do(handTo("planner", "", "plan it")), say("I wait")),
+		"planner": func(q scripted.Request) scripted.Answer {
+			if strings.Contains(q.First(), "look at it") {
+				return steps(calls, say("seen"))(q)
+			}
+			return steps(do(handTo("planner", "", "look at it")), say("I wait"))(q)
+		},
+	}
+}
+
 // Step 11, point 2: the hooks of tools act in every session of a mission of three levels, each call says for whom; they change arguments and
 // results, and a refusal ends the call and stands in its record.
 func TestToolHooks(t *testing.T) {
@@ -105,15 +118,7 @@ func TestToolHooks(t *testing.T) {
 		},
 	}}
 	reads := do(call("read", args{"filePath": "old.txt"}), call("read", args{"filePath": "secret.txt"}), call("read", args{"filePath": "broken.txt"}))
-	hooksOf(t, p, map[string]script{
-		"commander": steps(do(handTo("planner", "", "plan it")), say("I wait")),
-		"planner": func(q scripted.Request) scripted.Answer {
-			if strings.Contains(q.First(), "look at it") {
-				return steps(reads, say("seen"))(q)
-			}
-			return steps(do(handTo("planner", "", "look at it")), say("I wait"))(q)
-		},
-	}, func(r *rig) {
+	hooksOf(t, p, threeLevels(reads), func(r *rig) {
 		r.write("new.txt", "the new text")
 		r.write("old.txt", "the old text")
 		m := r.mission(centurion.MissionOptions{})

@@ -187,15 +187,7 @@ func TestMessageHook(t *testing.T) {
 		first["text"] = strings.Replace(words, "build it", "build it well", 1)
 		return nil
 	}}}
-	hooksOf(t, p, map[string]script{
-		"commander": steps(do(handTo("planner", "", "plan it")), say("I wait")),
-		"planner": func(q scripted.Request) scripted.Answer {
-			if strings.Contains(q.First(), "look at it") {
-				return steps(do(call("ls", args{})), say("seen"))(q)
-			}
-			return steps(do(handTo("planner", "", "look at it")), say("I wait"))(q)
-		},
-	}, func(r *rig) {
+	hooksOf(t, p, threeLevels(do(look)), func(r *rig) {
 		m := r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionCompleted, "")
 		for _, q := range r.requests("commander") {
@@ -305,15 +297,7 @@ func TestHooksAtEveryLevel(t *testing.T) {
 			return nil
 		}
 	}
-	hooksOf(t, p, map[string]script{
-		"commander": steps(do(handTo("planner", "", "plan it")), say("I wait")),
-		"planner": func(q scripted.Request) scripted.Answer {
-			if strings.Contains(q.First(), "look at it") {
-				return steps(do(call("ls", args{})), say("seen"))(q)
-			}
-			return steps(do(handTo("planner", "", "look at it")), say("I wait"))(q)
-		},
-	}, func(r *rig) {
+	hooksOf(t, p, threeLevels(do(look)), func(r *rig) {
 		m := r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionCompleted, "")
 		want := map[string]string{m.Session: ""}

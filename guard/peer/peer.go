@@ -79,18 +79,27 @@ func New(rwc io.ReadWriteCloser, group *guard.Group, room int, last func()) *Lin
 
 // Next returns the next line that is not empty. Its error is that of [Lines.Reason].
 func (l *Lines) Next() ([]byte, error) {
+	line, err := ReadLine(l.in, MaxMessage)
+	if err != nil {
+		l.Close(err)
+		return nil, l.reason
+	}
+	return line, nil
+}
+
+// ReadLine returns the next line that is not empty, without white space around it. One of more than most bytes is [ErrTooLong], and a line
+// that does not end is none.
+func ReadLine(in *bufio.Reader, most int) ([]byte, error) {
 	for {
 		var line []byte
 		for more := true; more; {
-			part, err := l.in.ReadSlice('\n')
+			part, err := in.ReadSlice('\n')
 			line, more = append(line, part...), errors.Is(err, bufio.ErrBufferFull)
 			if err != nil && !more {
-				l.Close(err)
-				return nil, l.reason
+				return nil, err
 			}
-			if len(line) > MaxMessage {
-				l.Close(ErrTooLong)
-				return nil, l.reason
+			if len(line) > most {
+				return nil, ErrTooLong
 			}
 		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {

@@ -70,11 +70,22 @@ func (d *Desk) Expand(ctx context.Context, id, _ string) error {
 	return m.Expand(ctx, to.Task)
 }
 
-// How long an abort waits until a mission that has only just begun has a conversation to abort, and how often it looks.
+// How long is waited until a mission that has only just begun runs, and until it has a conversation to abort; and how often it is looked.
 const (
+	starting      = time.Second
 	beginning     = 5 * time.Second
 	beginningPoll = 10 * time.Millisecond
 )
+
+// awaitBegin waits until a mission that has only just begun is so far.
+func awaitBegin(ctx context.Context, most time.Duration, far func() bool) error {
+	for waited := time.Duration(0); !far() && waited < most; waited += beginningPoll {
+		if err := guard.Sleep(ctx, beginningPoll); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // wait waits for an end.
 func wait(ctx context.Context, ended <-chan struct{}) error {
@@ -108,12 +119,13 @@ func (d *Desk) Abort(ctx context.Context, id, reason string) error {
 	if err != nil {
 		return err
 	}
-	// A mission that has only just begun has no conversation yet.
-	for waited := time.Duration(0); to.Task == "" && rec.Status.Alive() && (m == nil || m.Sessions.Of(to.Session) == nil) && waited < beginning; waited += beginningPoll {
-		if err := guard.Sleep(ctx, beginningPoll); err != nil {
+	if to.Task == "" && rec.Status.Alive() {
+		if err := awaitBegin(ctx, beginning, func() bool {
+			m = d.Running(to.Mission)
+			return m != nil && m.Sessions.Of(to.Session) != nil
+		}); err != nil {
 			return err
 		}
-		m = d.Running(to.Mission)
 	}
 	cause := agent.Aborted(cmp.Or(reason, agent.AbortedByPerson))
 	if m == nil {
@@ -260,18 +272,14 @@ func (d *Desk) Cancel(ctx context.Context, id, reason string) error {
 // stopMission ends a mission for a cause and waits until it has stopped. One that does not run is moved in the store.
 func (d *Desk) stopMission(ctx context.Context, id string, cause *centurion.Error) error {
 	m := d.Running(id)
-	for waited := time.Duration(0); m == nil && waited < beginning/5; waited += beginningPoll { // one that has just begun would go on
-		rec, err := d.Store.Mission(ctx, id)
-		if err != nil {
+	rec, err := d.Store.Mission(ctx, id)
+	if err != nil {
+		return err
+	}
+	if m == nil && rec.Status == centurion.MissionPlanning { // its record alone would not keep it from going on
+		if err := awaitBegin(ctx, starting, func() bool { m = d.Running(id); return m != nil }); err != nil {
 			return err
 		}
-		if rec.Status != centurion.MissionPlanning {
-			break
-		}
-		if err := guard.Sleep(ctx, beginningPoll); err != nil {
-			return err
-		}
-		m = d.Running(id)
 	}
 	if m != nil {
 		m.Drop(cause)

@@ -45,6 +45,17 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
+func at(s int) centurion.Time { return centurion.Time{Time: time.Unix(int64(s), 0)} }
+
+// work is a task of a worker that began five seconds before it ended.
+func work(item string, status centurion.TaskStatus, ended int, landed ...int) centurion.Task {
+	x := centurion.Task{ID: "tsk_" + item, Agent: "worker", Item: item, Status: status, Started: at(ended - 5), Ended: at(ended)}
+	for _, l := range landed {
+		x.Landed = append(x.Landed, centurion.Landed{Time: at(l)})
+	}
+	return x
+}
+
 // A review counts for what it covers, if it has passed and began after the work had ended.
 func TestWhichReviewCovers(t *testing.T) {
 	t.Parallel()
@@ -53,14 +64,6 @@ func TestWhichReviewCovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := plan.View{Doc: doc}
-	at := func(s int) centurion.Time { return centurion.Time{Time: time.Unix(int64(s), 0)} }
-	work := func(item string, status centurion.TaskStatus, ended int, landed ...int) centurion.Task {
-		x := centurion.Task{Agent: "worker", Item: item, Status: status, Ended: at(ended)}
-		for _, l := range landed {
-			x.Landed = append(x.Landed, centurion.Landed{Time: at(l)})
-		}
-		return x
-	}
 	look := func(item, answer string, began int) centurion.Task {
 		return centurion.Task{Agent: "reviewer", Item: item, Status: centurion.TaskCompleted, Result: answer, Started: at(began), Ended: at(began + 1)}
 	}
@@ -110,14 +113,6 @@ func TestLeftUndone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := func(s int) centurion.Time { return centurion.Time{Time: time.Unix(int64(s), 0)} }
-	task := func(item string, status centurion.TaskStatus, ended int, landed ...int) centurion.Task {
-		x := centurion.Task{ID: "tsk_" + item, Agent: "worker", Item: item, Status: status, Started: at(ended - 5), Ended: at(ended)}
-		for _, l := range landed {
-			x.Landed = append(x.Landed, centurion.Landed{Time: at(l)})
-		}
-		return x
-	}
 	review := centurion.Task{Agent: "reviewer", Item: "T1", Reviews: true, Status: centurion.TaskCompleted, Result: "PASS", Started: at(30), Ended: at(40)}
 	for name, c := range map[string]struct {
 		tasks  []centurion.Task
@@ -125,20 +120,20 @@ func TestLeftUndone(t *testing.T) {
 		shared bool
 		left   bool
 	}{
-		"blocked":                    {tasks: []centurion.Task{task("T1", centurion.TaskBlocked, 10)}, left: true},
-		"failed":                     {tasks: []centurion.Task{task("T1", centurion.TaskFailed, 10)}, left: true},
-		"and reviewed":               {tasks: []centurion.Task{task("T1", centurion.TaskBlocked, 10), review}, left: true},
-		"completed":                  {tasks: []centurion.Task{task("T1", centurion.TaskCompleted, 10)}},
-		"cancelled":                  {tasks: []centurion.Task{task("T1", centurion.TaskCancelled, 10)}},
-		"then completed":             {tasks: []centurion.Task{task("T1", centurion.TaskFailed, 10), task("T1", centurion.TaskCompleted, 20)}},
-		"merged before":              {tasks: []centurion.Task{task("T1", centurion.TaskCompleted, 5, 5), task("T1", centurion.TaskFailed, 10)}},
-		"another did it since":       {tasks: []centurion.Task{task("T1", centurion.TaskFailed, 10), task("T2", centurion.TaskCompleted, 20, 19)}},
-		"another ended since":        {tasks: []centurion.Task{task("T1", centurion.TaskFailed, 10), task("T2", centurion.TaskCompleted, 14, 14)}, left: true},
-		"another merged before":      {tasks: []centurion.Task{task("T2", centurion.TaskCompleted, 9, 9), task("T1", centurion.TaskFailed, 10)}, left: true},
-		"the agent did it itself":    {tasks: []centurion.Task{task("T1", centurion.TaskFailed, 10)}, own: 11},
-		"the agent's work is older":  {tasks: []centurion.Task{task("T1", centurion.TaskFailed, 10)}, own: 9, left: true},
+		"blocked":                    {tasks: []centurion.Task{work("T1", centurion.TaskBlocked, 10)}, left: true},
+		"failed":                     {tasks: []centurion.Task{work("T1", centurion.TaskFailed, 10)}, left: true},
+		"and reviewed":               {tasks: []centurion.Task{work("T1", centurion.TaskBlocked, 10), review}, left: true},
+		"completed":                  {tasks: []centurion.Task{work("T1", centurion.TaskCompleted, 10)}},
+		"cancelled":                  {tasks: []centurion.Task{work("T1", centurion.TaskCancelled, 10)}},
+		"then completed":             {tasks: []centurion.Task{work("T1", centurion.TaskFailed, 10), work("T1", centurion.TaskCompleted, 20)}},
+		"merged before":              {tasks: []centurion.Task{work("T1", centurion.TaskCompleted, 5, 5), work("T1", centurion.TaskFailed, 10)}},
+		"another did it since":       {tasks: []centurion.Task{work("T1", centurion.TaskFailed, 10), work("T2", centurion.TaskCompleted, 20, 19)}},
+		"another ended since":        {tasks: []centurion.Task{work("T1", centurion.TaskFailed, 10), work("T2", centurion.TaskCompleted, 14, 14)}, left: true},
+		"another merged before":      {tasks: []centurion.Task{work("T2", centurion.TaskCompleted, 9, 9), work("T1", centurion.TaskFailed, 10)}, left: true},
+		"the agent did it itself":    {tasks: []centurion.Task{work("T1", centurion.TaskFailed, 10)}, own: 11},
+		"the agent's work is older":  {tasks: []centurion.Task{work("T1", centurion.TaskFailed, 10)}, own: 9, left: true},
 		"no task":                    {},
-		"all write in one directory": {tasks: []centurion.Task{task("T1", centurion.TaskFailed, 10)}, shared: true},
+		"all write in one directory": {tasks: []centurion.Task{work("T1", centurion.TaskFailed, 10)}, shared: true},
 	} {
 		v := View{Plan: plan.View{Doc: doc}, Tasks: c.tasks, Own: at(c.own).Time, MayReview: true,
 			Mission: centurion.Mission{Isolation: map[bool]string{true: centurion.IsolationShared, false: centurion.IsolationWorktree}[c.shared]}}
