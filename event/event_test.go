@@ -106,6 +106,8 @@ func TestFilter(t *testing.T) {
 		{"its mission", Filter{Mission: "m"}, fact, true},
 		{"another mission", Filter{Mission: "n"}, fact, false},
 		{"another session", Filter{Mission: "m", Session: "r"}, fact, false},
+		{"its session", Filter{Session: "s"}, fact, true},
+		{"its task, not its session", Filter{Session: "t"}, fact, false},
 		{"its task", Filter{Task: "t"}, fact, true},
 		{"another task", Filter{Task: "u"}, fact, false},
 		{"its type", Filter{Types: []centurion.EventType{centurion.EventTodoUpdated, centurion.EventTaskQueued}}, fact, true},
@@ -208,6 +210,55 @@ func TestFollowOrder(t *testing.T) {
 	}
 	if len(h.subs) != 0 {
 		t.Error("the subscription outlives its reader")
+	}
+}
+
+// A reader may leave after any event, and nothing more is yielded to it then.
+func TestFollowIsLeft(t *testing.T) {
+	for n := range 8 {
+		j, h := &fakeJournal{}, &Hub{}
+		j.commit(centurion.Event{Type: centurion.EventSessionCreated})
+		got := 0
+		for e, err := range Follow(t.Context(), j, h, 0, Filter{Deltas: true}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got++; got == 1 {
+				for _, part := range []string{"prt_1", "prt_2", "prt_3"} {
+					h.Publish(delta(2, "ses_1", part, "a"))
+				}
+				j.commit(centurion.Event{Type: centurion.EventPartUpdated})
+				h.Publish(delta(4, "ses_1", "prt_4", "a"))
+				h.Publish(delta(4, "ses_1", "prt_5", "a"))
+				j.commit(centurion.Event{Type: centurion.EventSessionIdle})
+			}
+			if got > n || e.Seq == 6 {
+				break
+			}
+		}
+		if got != n+1 || len(h.subs) != 0 {
+			t.Errorf("got %d events of %d; %d subscriptions are left", got, n+1, len(h.subs))
+		}
+	}
+}
+
+// A fact that comes by the hub, since a full disk keeps it from being stored, is no piece of a text: none is joined with another.
+func TestFollowFactsOfTheHub(t *testing.T) {
+	j, h := &fakeJournal{}, &Hub{}
+	j.commit(centurion.Event{Type: centurion.EventSessionCreated})
+	var got []string
+	for e := range Follow(t.Context(), j, h, 0, Filter{Deltas: true}) {
+		if got = append(got, show(e)); len(got) == 1 {
+			h.Publish(centurion.Event{Type: centurion.EventSessionIdle, Data: Data(nil)})
+			h.Publish(centurion.Event{Type: centurion.EventSessionError, Data: Data(nil)})
+			j.commit(centurion.Event{Type: centurion.EventTodoUpdated})
+		}
+		if len(got) == 4 {
+			break
+		}
+	}
+	if want := []string{"2:session.created", "0:session.idle", "0:session.error", "4:todo.updated"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

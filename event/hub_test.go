@@ -60,6 +60,25 @@ func TestHubSlowSubscriber(t *testing.T) {
 	})
 }
 
+// The mark of a gap says after which fact and when the first event was lost, and names no session.
+func TestHubGapIsMarked(t *testing.T) {
+	var h Hub
+	c := h.Subscribe(t.Context())
+	for i := range deltaBuffer + 2 {
+		e := delta(int64(i), "ses_1", "prt_1", "x")
+		e.Time = centurion.MillisTime(int64(1000 + i))
+		e.Seq = int64(1000 + i)
+		h.Publish(e)
+	}
+	for range deltaBuffer {
+		<-c
+	}
+	want := centurion.Event{After: deltaBuffer, Time: centurion.MillisTime(1000 + deltaBuffer), Type: centurion.EventDelta, Data: []byte(`{"gap":true}`)}
+	if got := <-c; got.After != want.After || got.Time != want.Time || got.Seq != 0 || got.Type != want.Type || string(got.Data) != string(want.Data) || got.Mission+got.Session != "" {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 func drain(c <-chan centurion.Event) (got []string) {
 	for {
 		select {

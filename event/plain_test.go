@@ -20,6 +20,9 @@ func TestQuestionHeader(t *testing.T) {
 			t.Errorf("%q has the header %q", said, q.Header)
 		}
 	}
+	if h := NewQuestion("ses_1", "", "", strings.Repeat("x", 40), nil).Questions[0].Header; h != strings.Repeat("x", 29)+"…" {
+		t.Errorf("a long one is %q", h)
+	}
 }
 
 // OPAL-54: within the process an event is handed on as it is: everybody gets the same bytes, and nothing is written out and
@@ -103,6 +106,12 @@ func TestShortKeepsTheEnd(t *testing.T) {
 		if len(got) > toolOutput || len(got) < toolOutput-utf8.UTFMax || !strings.HasPrefix(got, "…") || !strings.HasSuffix(got, "the end") || !utf8.ValidString(got) {
 			t.Errorf("%d bytes: %.20q … %q", len(got), got, got[max(0, len(got)-10):])
 		}
+	}
+	if got := Short(strings.Repeat("\x80", toolOutput+1)); got != "…" {
+		t.Errorf("what is no text: %q", got)
+	}
+	if d, err := Decode[ToolData](centurion.Event{Data: []byte(`{"tool":5}`)}); err == nil {
+		t.Errorf("data of another form is read as %+v", d)
 	}
 	if got := string(Data(nil)); got != "{}" {
 		t.Errorf("no data is %s", got)

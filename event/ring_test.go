@@ -29,4 +29,10 @@ func TestRing(t *testing.T) {
 	if got := few.All(); !slices.Equal(got, []string{"b", "c"}) {
 		t.Errorf("two of three: %q", got)
 	}
+	one := Ring[string]{Max: 1}
+	one.Add("a")
+	one.Add("b")
+	if got := one.All(); !slices.Equal(got, []string{"b"}) {
+		t.Errorf("one of two: %q", got)
+	}
 }

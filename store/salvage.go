@@ -89,7 +89,8 @@ func (sv *salvage) run(ctx context.Context) (Report, error) {
 	if err := sv.rebuild(ctx); err != nil {
 		return Report{}, err
 	}
-	return sv.report, sv.exchange()
+	err := sv.exchange() // which adds to the report
+	return sv.report, err
 }
 
 // refuse returns an error for a file that is recognisably not ours to repair.

@@ -109,7 +109,7 @@ func second[T any](_ T, err error) error { return err }
 func TestNoMission(t *testing.T) {
 	t.Parallel()
 	_, err := openTemp(t).LatestMission(t.Context())
-	if centurion.KindOf(err) != centurion.KindNotFound || !strings.Contains(centurion.HintOf(err), "centurion run") {
+	if centurion.KindOf(err) != centurion.KindNotFound || err.Error() != "read state: this project has no mission yet" || centurion.HintOf(err) != "start one with `centurion run \"GOAL\"`" {
 		t.Errorf("%v, hint %q", err, centurion.HintOf(err))
 	}
 }
@@ -313,7 +313,8 @@ func TestFixedColumns(t *testing.T) {
 	t.Parallel()
 	s := openTemp(t)
 	mustUpdate(t, s, func(tx *Tx) error {
-		return errors.Join(tx.PutTask(&centurion.Task{ID: "tsk_1", Mission: "msn_1", Parent: "ses_1", Call: "c", Title: "old"}), tx.PutSession(&centurion.Session{ID: "ses_1", Metadata: centurion.SessionMeta{Mission: "msn_1"}}))
+		return errors.Join(tx.PutTask(&centurion.Task{ID: "tsk_1", Mission: "msn_1", Parent: "ses_1", Call: "c", Title: "old"}), tx.PutSession(&centurion.Session{ID: "ses_1", Metadata: centurion.SessionMeta{Mission: "msn_1"}}),
+			tx.PutTask(&centurion.Task{ID: "tsk_2", Mission: "msn_3", Parent: "ses_3", Call: "e"}), tx.PutSession(&centurion.Session{ID: "ses_2", Metadata: centurion.SessionMeta{Mission: "msn_3"}}))
 	})
 	mustUpdate(t, s, func(tx *Tx) error {
 		return errors.Join(tx.PutTask(&centurion.Task{ID: "tsk_1", Mission: "msn_2", Parent: "ses_9", Call: "d", Title: "new", Status: centurion.TaskRunning}), tx.PutSession(&centurion.Session{ID: "ses_1", Title: "t", Metadata: centurion.SessionMeta{Mission: "msn_2"}}))
@@ -324,8 +325,8 @@ func TestFixedColumns(t *testing.T) {
 	if tasks, err := s.Tasks(t.Context(), "msn_1"); err != nil || len(tasks) != 1 || tasks[0].Title != "new" {
 		t.Errorf("%+v, %v", tasks, err)
 	}
-	if _, err := s.Session(t.Context(), "ses_1"); err != nil {
-		t.Error(err)
+	if all, err := s.Sessions(t.Context(), "msn_1"); err != nil || len(all) != 1 || all[0].Title != "t" {
+		t.Errorf("the session has moved: %+v, %v", all, err)
 	}
 	for name, put := range map[string]func(tx *Tx) error{
 		"no id": func(tx *Tx) error { return tx.PutMission(&centurion.Mission{}) },
@@ -334,7 +335,7 @@ func TestFixedColumns(t *testing.T) {
 		},
 	} {
 		err := s.Update(t.Context(), put)
-		if centurion.KindOf(err) != centurion.KindInternal || !strings.Contains(err.Error(), "centurion.Mission") || name == "no id" && !strings.Contains(err.Error(), "no id") {
+		if centurion.KindOf(err) != centurion.KindInternal || !strings.HasPrefix(err.Error(), "write state: *centurion.Mission ") || name == "no id" && !strings.Contains(err.Error(), "no id") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -417,7 +418,7 @@ func TestEvents(t *testing.T) {
 		Mission: "msn_0", Session: "ses_1", Task: "tsk_1", Data: json.RawMessage(`{"a":[1]}`)})
 
 	for _, e := range []centurion.Event{{}, {Type: centurion.EventDelta}, {Type: centurion.EventTaskQueued, Data: json.RawMessage(`{`)}} {
-		if err := s.Update(t.Context(), func(tx *Tx) error { return second(tx.Append(e)) }); centurion.KindOf(err) != centurion.KindInternal {
+		if err := s.Update(t.Context(), func(tx *Tx) error { return second(tx.Append(e)) }); centurion.KindOf(err) != centurion.KindInternal || err.Error() != "write state: event "+string(e.Type)+" cannot be a journal row: it needs the type of a fact and JSON data" {
 			t.Errorf("%+v: %v", e, err)
 		}
 	}
@@ -458,6 +459,14 @@ func TestResolve(t *testing.T) {
 		}
 		if err != nil && (!strings.Contains(err.Error(), c.says) || centurion.HintOf(err) == "") {
 			t.Errorf("%q: %v, want it to say %q; hint %q", c.typed, err, c.says, centurion.HintOf(err))
+		}
+	}
+	for typed, want := range map[string]string{"abc": `find mission: "abc" could be msn_abc1, msn_abc2|type more of the id`, "": "find mission: an empty id names nothing|`centurion ps` lists the missions of this project",
+		"q":    `find mission: "q" could be msn_q1, msn_q2, msn_q3, msn_q4, msn_q5, …|type more of the id`,
+		"abc9": `find mission: no mission "abc9"; the nearest is msn_abc2 or msn_abd|` + "`centurion ps` lists the missions of this project",
+		"yy":   `find mission: no mission "yy"|` + "`centurion ps` lists the missions of this project"} {
+		if _, err := s.ResolveMission(t.Context(), typed); fmt.Sprint(err)+"|"+centurion.HintOf(err) != want {
+			t.Errorf("%q: %v|%s, want %s", typed, err, centurion.HintOf(err), want)
 		}
 	}
 	if _, err := s.ResolveMission(t.Context(), "yy"); err == nil || strings.Contains(err.Error(), "nearest") {

@@ -331,6 +331,55 @@ func TestTurn(t *testing.T) {
 	}
 }
 
+// What an end repeats of a conversation is at most the newest messages, with who wrote them; a gap says when it was, for the shown session.
+func TestEndAndGap(t *testing.T) {
+	var j journal
+	j.add(centurion.EventSessionCreated, "ses_0", "", event.SessionData{Agent: "worker"})
+	for i := range MaxMessages + 2 {
+		j.add(centurion.EventMessageCreated, "ses_0", "", fields{"message": fmt.Sprint("m", i), "role": "user", "origin": "host", "text": "go"})
+	}
+	j.add(centurion.EventSessionIdle, "ses_0", "", fields{"finish": "stop"})
+	d := Deriver{Session: "ses_0"}
+	var all []centurion.Event
+	for _, f := range j.facts {
+		all = append(all, d.Apply(f)...)
+	}
+	last := all[len(all)-1]
+	end, err := event.Decode[EndData](last)
+	if err != nil || last.Type != End || len(end.Messages) != MaxMessages || end.Messages[0] != (Message{ID: "m2", Role: centurion.RoleUser, Origin: centurion.OriginHost, Text: "go"}) {
+		t.Errorf("%v, %s with %d messages: %+v", err, last.Type, len(end.Messages), end.Messages[0])
+	}
+	gap := centurion.Event{After: 5, Time: centurion.MillisTime(1000), Type: centurion.EventDelta, Mission: "msn_1", Data: event.Data(event.DeltaData{Gap: true})}
+	got := d.Apply(gap)
+	if len(got) != 1 || got[0].After != 5 || got[0].Time != gap.Time || got[0].Type != Gap || got[0].Mission != "msn_1" || got[0].Session != "ses_0" || string(got[0].Data) != "{}" {
+		t.Errorf("a gap: %+v", got)
+	}
+	gap.Data = []byte(`[]`)
+	if got = d.Apply(gap); len(got) != 0 {
+		t.Errorf("a delta of another form: %+v", got)
+	}
+}
+
+// A session's end with its mission says why, if anybody did, and a task without a parent starts no nesting.
+func TestClosedByTheMission(t *testing.T) {
+	for data, want := range map[string]string{`{}`: "the mission is paused", `{"reason":"enough"}`: "the mission is paused: enough"} {
+		var j journal
+		j.add(centurion.EventTaskQueued, "", "tsk_1", event.TaskData{Call: "m/c"})
+		j.add(centurion.EventMessageCreated, "ses_1", "tsk_1", fields{"message": "m", "role": "assistant", "text": "not a prompt"})
+		j.add(centurion.EventMissionPaused, "ses_0", "", json.RawMessage(data))
+		var d Deriver
+		var got []string
+		for _, f := range j.facts {
+			for _, e := range d.Apply(f) {
+				got = append(got, fmt.Sprintf("%s %s %s", e.Type, e.Session, e.Data))
+			}
+		}
+		if want := []string{"agent_start ses_1 {}", `error ses_1 {"reason":"` + want + `","kind":"cancelled","done":true}`, "mission.paused ses_0 " + data}; !slices.Equal(got, want) {
+			t.Errorf("got %q\nwant %q", got, want)
+		}
+	}
+}
+
 // Working reports whether a session is between its agent_start and the end of that.
 func (d *Deriver) Working(id string) bool { s := d.sessions[id]; return s != nil && s.working }
 
@@ -348,4 +397,14 @@ func (d *Deriver) Newest(id string) string {
 		return s.newestMessage
 	}
 	return ""
+}
+
+// What a task does whose parent's session was never told is nested in that session once, and belongs to no task.
+func TestParentNeverTold(t *testing.T) {
+	d := Deriver{Session: "ses_0"}
+	d.tasks = map[string]origin{"tsk_1": {session: "ses_0", call: "call_1"}}
+	got := d.tell(&session{id: "ses_1", task: "tsk_1"}, centurion.Event{Mission: "msn_1"}, MessageDelta, fields{})
+	if len(got) != 1 || got[0].Session != "ses_0" || got[0].Task != "" || got[0].Type != SubAgentEvent {
+		t.Errorf("%+v", got)
+	}
 }

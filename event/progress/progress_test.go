@@ -142,3 +142,35 @@ func TestRepairedIsNoStep(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// Only a whole answer of a session is a step, and a result of a session that is not known is of none. Time does not run after the end.
+func TestWhatIsNoStep(t *testing.T) {
+	var s script
+	s.fact(centurion.EventMissionStarted, "ses_root", "", `{}`)
+	s.fact(centurion.EventToolCompleted, "ses_9", "", `{"call":"1"}`)
+	s.fact(centurion.EventMessageUpdated, "ses_root", "", `{"message":"m","tokens":{"output":1}}`)
+	s.fact(centurion.EventMessageUpdated, "", "", `{"message":"m","finish":"stop"}`)
+	if len(s.sessions) != 0 {
+		t.Errorf("sessions: %v", s.sessions)
+	}
+	s.now = 2 * time.Second
+	s.fact(centurion.EventMissionPaused, "ses_root", "", `{}`)
+	s.now = time.Hour
+	s.fact(centurion.EventMessageUpdated, "ses_root", "", `{"message":"m","finish":"stop","tokens":{"output":1},"cost":1,"unpriced":true}`)
+	want := Snapshot{Step: 1, Time: centurion.Time{Time: noon.Add(time.Hour)}, Tokens: centurion.Tokens{Output: 1}, Cost: 1, Unpriced: true, ElapsedMS: 2000}
+	if got := s.Snapshots("ses_root"); len(got) != 1 || got[0] != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	s.fact(centurion.EventTodoUpdated, "ses_root", "", `{"open":3}`)
+	s.fact(centurion.EventMissionCompleted, "ses_root", "", `{}`)
+	s.answer("ses_root", "", 1, 0)
+	if got := s.Snapshots("ses_root"); len(got) != 1 || got[0].Todo.Open != 3 || got[0].Step != 1 {
+		t.Errorf("after the end: %+v", got)
+	}
+	s.fact("other.fact", "ses_w", "tsk_1", `{"status":"running","parent":"ses_root","session":"ses_w"}`)
+	s.answer("ses_w", "tsk_1", 7, 0)
+	s.answer("ses_root", "", 1, 0)
+	if got := s.Snapshots("ses_root"); got[1].Running != 0 || got[1].Tokens.Output != 2 {
+		t.Errorf("a fact that is no task's: %+v", got[1])
+	}
+}

@@ -54,6 +54,7 @@ func TestBoardAsks(t *testing.T) {
 		needs bool
 	}{
 		"open":               {[][3]string{started, permission, question}, "permission per_1, question que_1", true},
+		"before a start":     {[][3]string{permission}, "permission per_1", true},
 		"answered":           {[][3]string{started, permission, question, {"permission.replied", "tsk_a", `{"id":"per_1"}`}}, "question que_1", true},
 		"asked again":        {[][3]string{started, permission, permission}, "permission per_1", true},
 		"by a policy":        {[][3]string{started, {"permission.asked", "", `{"id":"per_1","by":"policy"}`}}, "", false},
@@ -173,8 +174,10 @@ func TestBoardTime(t *testing.T) {
 			t.Errorf("%s: the countdown still ends at %v", next[0], b.Countdown)
 		}
 	}
-	if b := board(started, counting, [3]string{"message.queued", "", `{}`}); b.Countdown.IsZero() {
-		t.Error("a message that waits ends the countdown")
+	for _, next := range [][3]string{{"message.queued", "", `{}`}, {"mission.updated", "", `{"level":2}`}} {
+		if b := board(started, counting, next); b.Countdown.IsZero() {
+			t.Errorf("%s %s ends the countdown", next[0], next[2])
+		}
 	}
 	b := board(started, [3]string{"mission.paused", "", `{"reason":"enough"}`}, [3]string{"mission.resumed", "", `{}`})
 	if b.End != nil || b.Reason != "" || b.Elapsed(noon.Add(time.Minute)) != time.Minute {
@@ -207,6 +210,11 @@ func TestBoardWorker(t *testing.T) {
 		}
 	}
 	b := board(started)
+	second := fact(centurion.EventToolStarted, `{"tool":"ls"}`) // of a session without a task, which is not the first one
+	second.Session = "ses_other"
+	if b.Apply(second); b.Commander.Doing != "" || b.Session != "ses_root" {
+		t.Errorf("another session is taken for the Commander's: %q in %q", b.Commander.Doing, b.Session)
+	}
 	other := fact(centurion.EventMissionCompleted, `{}`)
 	other.Mission = "msn_2"
 	none := view.Board{} // which knows no root session yet

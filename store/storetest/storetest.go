@@ -4,16 +4,34 @@ package storetest
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"centurion"
 	"centurion/store"
 )
+
+// Open opens a new state file, which is closed when the test ends.
+func Open(t testing.TB) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
 
 // Fill writes n rounds of rows to every table, about 6 KB each round.
 func Fill(ctx context.Context, s *store.Store, rng *rand.Rand, n int) error {
@@ -100,6 +118,26 @@ func Dump(ctx context.Context, s *store.Store) (string, error) {
 		}
 	}
 	return b.String(), d.err
+}
+
+// Fail makes a state refuse to read a table, or to write its rows, until undo is called.
+func Fail(ctx context.Context, s *store.Store, table string, write bool) (undo func() error, err error) {
+	run := func(queries ...string) error {
+		db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(s.Path())+"?mode=rw&_pragma=busy_timeout(5000)")
+		for _, q := range queries {
+			if err == nil {
+				_, err = db.ExecContext(ctx, q)
+			}
+		}
+		return errors.Join(err, db.Close())
+	}
+	if !write {
+		return func() error { return run("ALTER TABLE gone RENAME TO " + table) }, run("ALTER TABLE " + table + " RENAME TO gone")
+	}
+	refuse := func(what string) string {
+		return fmt.Sprintf("CREATE TRIGGER no_%s BEFORE %s ON %s BEGIN SELECT RAISE(ABORT, 'refused'); END", what, what, table)
+	}
+	return func() error { return run("DROP TRIGGER no_insert", "DROP TRIGGER no_update") }, run(refuse("insert"), refuse("update"))
 }
 
 type dumper struct {
