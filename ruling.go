@@ -1,7 +1,6 @@
 package centurion
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -61,25 +60,25 @@ type rulingLine struct {
 }
 
 var (
-	rulingBullet = regexp.MustCompile(`^(?:[-*+•]|\d+[.)])\s+`)
-	rulingLabel  = regexp.MustCompile(`(?i)^(?:(?:my|the|this|our|final|overall|general|code|review|reviewers?)\s+){0,3}(?:verdict|result|conclusion|decision|outcome|assessment|judge?ment|ruling|review|status)` +
+	rulingBullet = Pattern(`^(?:[-*+•]|\d+[.)])\s+`)
+	rulingLabel  = Pattern(`(?i)^(?:(?:my|the|this|our|final|overall|general|code|review|reviewers?)\s+){0,3}(?:verdict|result|conclusion|decision|outcome|assessment|judge?ment|ruling|review|status)` +
 		`(?:\s+(?:of|for|on)(?:\s+(?:the|this|item|task|review|work|whole|mission|changes?)){0,3}(?:\s+[A-Z]+-?\d[\w.-]*)?)?(?:\s*[:=|–—]|\s+-\s|\s+is\b:?)\s*(?:a\s+)?`)
-	rulingWord = regexp.MustCompile(`(?i)^(pass|fail)(ed|es|s)?\b(.*)$`)
+	rulingWord = Pattern(`(?i)^(pass|fail)(ed|es|s)?\b(.*)$`)
 	// rulingNot follows a word that is not a verdict: another choice, a condition, or a sentence about the word.
-	rulingNot = regexp.MustCompile(`(?i)^(?:[?/|]|[\s,(]+(?:or|and fail|and pass|if|unless|once|when|provided|pending|only|after|as soon|as long|cannot|can|is|isn.?t|would|will|requires|needs|depends|means|criteria)\b|\s*:\s*\d+\s*$)`)
+	rulingNot = Pattern(`(?i)^(?:[?/|]|[\s,(]+(?:or|and fail|and pass|if|unless|once|when|provided|pending|only|after|as soon|as long|cannot|can|is|isn.?t|would|will|requires|needs|depends|means|criteria)\b|\s*:\s*\d+\s*$)`)
 	// rulingEnds may follow a verdict that is explained in the same line.
-	rulingEnds = regexp.MustCompile(`^(?:[.:;,!)–—]|\s+(?:[-–—(:]|=>|->))`)
-	bothUpper  = regexp.MustCompile(`\bPASS(?:ED|ES)?\b.*\bFAIL(?:ED|S)?\b|\bFAIL(?:ED|S)?\b.*\bPASS(?:ED|ES)?\b`)
-	bothWords  = regexp.MustCompile(`(?i)\bpass(?:ed|es)?\b.*\bfail(?:ed|s)?\b|\bfail(?:ed|s)?\b.*\bpass(?:ed|es)?\b`)
+	rulingEnds = Pattern(`^(?:[.:;,!)–—]|\s+(?:[-–—(:]|=>|->))`)
+	bothUpper  = Pattern(`\bPASS(?:ED|ES)?\b.*\bFAIL(?:ED|S)?\b|\bFAIL(?:ED|S)?\b.*\bPASS(?:ED|ES)?\b`)
+	bothWords  = Pattern(`(?i)\bpass(?:ed|es)?\b.*\bfail(?:ed|s)?\b|\bfail(?:ed|s)?\b.*\bpass(?:ed|es)?\b`)
 	// goOutput is the go command's output after its own PASS or FAIL.
-	goOutput = regexp.MustCompile(`^(?:ok|FAIL|coverage:|exit status|\?)\s`)
+	goOutput = Pattern(`^(?:ok|FAIL|coverage:|exit status|\?)\s`)
 )
 
 // ruling reads one line. plain means that it is only a verdict, or has a label; first that it begins the answer.
 func (l rulingLine) ruling(first bool) (said Ruling, plain bool) {
 	text := l.text
-	label := rulingLabel.FindString(text)
-	m := rulingWord.FindStringSubmatch(text[len(label):])
+	label := rulingLabel().FindString(text)
+	m := rulingWord().FindStringSubmatch(text[len(label):])
 	if m == nil {
 		return RulingNone, false
 	}
@@ -87,12 +86,12 @@ func (l rulingLine) ruling(first bool) (said Ruling, plain bool) {
 	loud := word == strings.ToUpper(word)
 	bare := strings.Trim(rest, " \t.!)") == ""
 	switch {
-	case rulingNot.MatchString(rest), bothUpper.MatchString(text), !loud && bothWords.MatchString(text):
+	case rulingNot().MatchString(rest), bothUpper().MatchString(text), !loud && bothWords().MatchString(text):
 		return RulingNone, false
 	case bare:
 	case l.bullet && label == "", !loud && m[2] != "" && label == "":
 		return RulingNone, false // a finding, or a sentence
-	case rulingEnds.MatchString(rest):
+	case rulingEnds().MatchString(rest):
 		if !loud && label == "" && !first {
 			return RulingNone, false
 		}
@@ -122,7 +121,7 @@ func rulingText(answer string) []rulingLine {
 		if code || l == "" {
 			continue
 		}
-		bullet := rulingBullet.FindString(l)
+		bullet := rulingBullet().FindString(l)
 		text := strings.Map(func(r rune) rune {
 			if strings.ContainsRune("*_`\"'“”[]", r) || unicode.In(r, unicode.So, unicode.Sk, unicode.Mn, unicode.Cf) {
 				return -1
@@ -139,12 +138,12 @@ func rulingText(answer string) []rulingLine {
 // testOutput reports whether a bare word is the output of a test command: its summary follows, or the previous line announces something
 // else.
 func testOutput(lines []rulingLine, i int) bool {
-	if rulingLabel.MatchString(lines[i].text) {
+	if rulingLabel().MatchString(lines[i].text) {
 		return false
 	}
-	if i+1 < len(lines) && goOutput.MatchString(lines[i+1].text) {
+	if i+1 < len(lines) && goOutput().MatchString(lines[i+1].text) {
 		return true
 	}
-	return i > 0 && strings.HasSuffix(lines[i-1].text, ":") && rulingLabel.FindString(lines[i-1].text) == "" ||
+	return i > 0 && strings.HasSuffix(lines[i-1].text, ":") && rulingLabel().FindString(lines[i-1].text) == "" ||
 		slices.ContainsFunc(lines[max(i-1, 0):i], func(l rulingLine) bool { return strings.HasPrefix(l.text, "--- ") || strings.HasPrefix(l.text, "=== ") })
 }

@@ -7,7 +7,6 @@ import (
 	_ "image/gif"  // for their sizes
 	_ "image/jpeg" // see above
 	_ "image/png"  // see above
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -70,10 +69,10 @@ func webpSize(b []byte) (width, height int) {
 	return 0, 0
 }
 
-var pdfPage = regexp.MustCompile(`/Type\s*/Page\b`)
+var pdfPage = Pattern(`/Type\s*/Page\b`)
 
 // pdfPages counts the pages of a PDF; 0 if its objects are compressed.
-func pdfPages(b []byte) int { return len(pdfPage.FindAllIndex(b, maxPages)) }
+func pdfPages(b []byte) int { return len(pdfPage().FindAllIndex(b, maxPages)) }
 
 // Bytes formats a size: 512 B, 1.5 KB, 10 MB, 2 GB.
 func Bytes(n int64) string {

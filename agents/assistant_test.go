@@ -121,3 +121,19 @@ func TestDelegatingByEitherName(t *testing.T) {
 		}
 	}
 }
+
+// Who asks for tools that a sub-agent cannot have is told which, what it may have, and the nearest name.
+func TestSubAgentWithoutItsTools(t *testing.T) {
+	own := []string{"read", "grep", "sub_agent"}
+	for want, names := range map[string][]string{
+		"tools is an empty list: a sub-agent without tools can do nothing|leave tools out for all of them; it may have read, grep": {},
+		`a sub-agent cannot have the tool "raed", "zzzzzz"|did you mean "read"? it may have read, grep`:                            {"raed", "read", "zzzzzz"},
+		`a sub-agent cannot have the tool "zzzzzz"|it may have read, grep`:                                                         {"zzzzzz"},
+		`a sub-agent cannot have the tool "sub_agent"|it may have read, grep`:                                                      {"sub_agent"},
+	} {
+		_, err := ForSubAgent(own, names)
+		if got := err.Error() + "|" + centurion.HintOf(err); got != want || centurion.KindOf(err) != centurion.KindUsage {
+			t.Errorf("%q: %s, want %s", names, got, want)
+		}
+	}
+}

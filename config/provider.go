@@ -135,7 +135,8 @@ func decodeProvider(m member, skip func(string) func(member) error, drop func(*n
 	if p.BaseURL == "" || len(url.withheld()) > 0 {
 		return p, nil
 	}
-	return p, checkURL(url, &p)
+	err := checkURL(url, &p)
+	return p, err
 }
 
 // ship notes a setting that an untrusted file of the project makes, and reports whether it does.

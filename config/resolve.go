@@ -168,7 +168,8 @@ func (c *Config) reach(ctx context.Context, id string) (connection, error) {
 	if all.keyVar != "" {
 		mine.Env = append([]string{all.keyVar}, mine.Env...)
 	}
-	return n, c.findKey(ctx, &n, mine, known, fromEnv && mine.BaseURL == "")
+	err = c.findKey(ctx, &n, mine, known, fromEnv && mine.BaseURL == "")
+	return n, err
 }
 
 // ownURL returns the address of a provider without the project's untrusted files, without a trailing slash, and whether a variable names

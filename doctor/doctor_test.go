@@ -13,8 +13,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 	"unicode/utf8"
 
 	"go.uber.org/goleak"
@@ -521,5 +523,23 @@ func TestOlderGit(t *testing.T) {
 		if got := older(line, 2, 38); got != want {
 			t.Errorf("%s: %v", line, got)
 		}
+	}
+}
+
+// A program that leaves something behind which holds its output does not hold up the check.
+func TestVersionOfAProgramThatLeavesAChild(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a script cannot stand in for a program")
+	}
+	program := filepath.Join(t.TempDir(), "program")
+	syscall.ForkLock.RLock() // a child that begins meanwhile would hold the file open
+	err := os.WriteFile(program, []byte("#!/bin/sh\nsleep 5 &\necho 1.2\n"), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if v, err := version(t.Context(), program); err == nil || time.Since(began) > 4*time.Second {
+		t.Errorf("%q after %v, %v", v, time.Since(began), err)
 	}
 }

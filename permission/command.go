@@ -270,8 +270,8 @@ func (a *analyzer) git(args []arg, u *unit) {
 			a.guessScript(strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(text, "-x"), "-O"), "!"), a.depth+1)
 		}
 		a.guess(matchArgs(rest))
-		if len(rest) > 1 {
-			a.guess(matchArgs(rest[1:]))
+		for i := 1; i < len(rest) && (i == 1 || rest[i-1].flag()); i++ {
+			a.guess(matchArgs(rest[i:]))
 		}
 	}
 }
@@ -302,7 +302,7 @@ func (a *analyzer) interpreter(name string, args []arg, u *unit) {
 			a.seedCode(rest)
 			return
 		}
-		if w.match == "-m" || strings.Contains(w.match, "version") || w.match == "-V" || w.match == "-v" || w.match == "--test" {
+		if w.match == "-m" || w.match == "--version" || w.match == "-V" || w.match == "-v" && len(rest) == 1 || w.match == "--test" {
 			return
 		}
 	}

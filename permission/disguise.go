@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"centurion"
 	"path"
 	"regexp"
 	"slices"
@@ -75,7 +76,7 @@ func (a *analyzer) hint(text string) {
 }
 
 // runMarker matches texts for programs that can be told to run a command among other things.
-var runMarker = regexp.MustCompile("(?i)\\b(system|exec\\w*|popen|spawn\\w*|shell|e?syscmd|run|fork|getline|command)\\b|[!`|]|\\$\\(")
+var runMarker = centurion.Pattern("(?i)\\b(system|exec\\w*|popen|spawn\\w*|shell|e?syscmd|run|fork|getline|command)\\b|[!`|]|\\$\\(")
 
 // talkers are programs that take commands of a language of their own, as arguments or on their standard input, and run others if told to.
 var talkers = []string{"gdb", "lldb", "ed", "ex", "vi", "vim", "nvim", "view", "emacs", "less", "more", "dc", "bc", "m4", "sqlite3", "psql", "mysql", "mariadb", "ftp", "lftp", "socat",
@@ -87,11 +88,11 @@ var later = []string{"at", "batch", "crontab"}
 // talks follows what a program is told to run by its arguments or on its standard input.
 func (a *analyzer) talks(args []arg, u *unit) {
 	for _, w := range args[1:] {
-		if !w.dynamic() && runMarker.MatchString(w.match) {
+		if !w.dynamic() && runMarker().MatchString(w.match) {
 			a.hint(w.match)
 		}
 	}
-	a.input(u, runMarker)
+	a.input(u, runMarker())
 }
 
 // input looks for denied commands in the text on standard input that marker matches. Text that is not known makes the command unknown.
@@ -126,15 +127,15 @@ func (a *analyzer) stdinText() (text string, known, any bool) {
 }
 
 // frame matches what stands before a command in a makefile, in a crontab, and before a recipe's flags.
-var frame = regexp.MustCompile(`(?m)^(@\w+[ \t]+|([-*/,0-9]+[ \t]+){5}|[\w./%-]+[ \t]*::?[^=;\n]*;?)?[ \t]*[-@+]*`)
+var frame = centurion.Pattern(`(?m)^(@\w+[ \t]+|([-*/,0-9]+[ \t]+){5}|[\w./%-]+[ \t]*::?[^=;\n]*;?)?[ \t]*[-@+]*`)
 
 // hintLines looks for denied commands in a makefile, a crontab, or the lines of another language.
 func (a *analyzer) hintLines(text string) {
 	a.guessScript(text, a.depth+1)
-	if bare := frame.ReplaceAllString(text, ""); bare != text {
+	if bare := frame().ReplaceAllString(text, ""); bare != text {
 		a.guessScript(bare, a.depth+1)
 	}
-	if runMarker.MatchString(text) {
+	if runMarker().MatchString(text) {
 		a.hint(text)
 	}
 }

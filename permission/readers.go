@@ -1,9 +1,9 @@
 package permission
 
 import (
+	"centurion"
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -209,7 +209,7 @@ func whyGitList(sub string, rest []arg) string {
 	return text.When(!listing, fmt.Sprintf("git %s without --list may change something", sub))
 }
 
-var sedPrint = regexp.MustCompile(`^([0-9]+|\$|/[^/\\]*/)?(,([0-9]+|\$|\+[0-9]+|/[^/\\]*/))?p$`)
+var sedPrint = centurion.Pattern(`^([0-9]+|\$|/[^/\\]*/)?(,([0-9]+|\$|\+[0-9]+|/[^/\\]*/))?p$`)
 
 // whySed allows only the form that prints lines: sed -n '10,20p' file.
 func whySed(rest []arg) string {
@@ -218,7 +218,7 @@ func whySed(rest []arg) string {
 		return why
 	}
 	for s := range strings.SplitSeq(rest[1].match, ";") {
-		if !sedPrint.MatchString(strings.TrimSpace(s)) {
+		if !sedPrint().MatchString(strings.TrimSpace(s)) {
 			return why
 		}
 	}
@@ -230,10 +230,10 @@ func whySed(rest []arg) string {
 	return ""
 }
 
-var sedRun = regexp.MustCompile(`(^|[;{}\d$/\n])\s*e(\s|$)|[/|,#!:_]\d*[gpiImM]*e[gpiImMw]*($|[;}\s])`)
+var sedRun = centurion.Pattern(`(^|[;{}\d$/\n])\s*e(\s|$)|[/|,#!:_]\d*[gpiImM]*e[gpiImMw]*($|[;}\s])`)
 
 // sedRuns reports whether a sed script may hold the e command or the e flag, which run a shell.
-func sedRuns(script string) bool { return sedRun.MatchString(script) }
+func sedRuns(script string) bool { return sedRun().MatchString(script) }
 
 func whyGo(rest []arg) string {
 	flags := map[string][]string{"env": {"-json"}, "list": {"-f", "-json", "-m", "-deps", "-e", "-test"}}

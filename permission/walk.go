@@ -443,10 +443,10 @@ func (a *analyzer) finish() {
 	slices.Sort(seeds)
 	for _, s := range slices.Compact(seeds) {
 		a.guessScript(s, maxDepth)
-		if bare := frame.ReplaceAllString(s, ""); a.framed && bare != s {
+		if bare := frame().ReplaceAllString(s, ""); a.framed && bare != s {
 			a.guessScript(bare, maxDepth)
 		}
-		if len(s) < 4<<10 && runMarker.MatchString(s) {
+		if len(s) < 4<<10 && runMarker().MatchString(s) {
 			a.hint(s)
 		}
 	}

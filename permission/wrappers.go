@@ -3,8 +3,6 @@ package permission
 import (
 	"slices"
 	"strings"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // wrapper is a program that runs its arguments.
@@ -27,6 +25,7 @@ var command = []string{"-c", "--command"}
 
 var wrappers = map[string]wrapper{
 	"time":              {values: "fo", longs: []string{"format", "output"}, plain: true},
+	"-":                 {values: "fo", longs: []string{"format", "output"}, guess: true}, // options behind the word time, which is a program where the shell is not bash
 	"nice":              {values: "n", longs: []string{"adjustment"}, plain: true},
 	"nohup":             {plain: true, why: "nohup lets it outlive its caller and may write nohup.out"},
 	"timeout":           {values: "sk", longs: []string{"signal", "kill-after"}, skip: 1, plain: true},
@@ -160,14 +159,16 @@ func wrapperOf(name string, args []arg) (w wrapper, rest []arg, ok bool) {
 	if w, ok = wrappers[name]; ok {
 		return w, args[1:], true
 	}
-	if skip, ok := simple[name]; ok {
+	skip, isSimple := simple[name]
+	switch {
+	case isSimple:
 		return wrapper{skip: skip, why: name + " runs a command"}, args[1:], true
-	}
-	if strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") {
+	case strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl"):
 		return wrappers["ld-linux"], args[1:], true
+	case strings.HasPrefix(name, "-"):
+		return wrappers["-"], args, true
 	}
-	w, rest, ok = subWrapper(name, args)
-	return w, rest, ok
+	return subWrapper(name, args)
 }
 
 // codeOptions are the options of other programs whose value is a command that they run.
@@ -342,7 +343,7 @@ func (a *analyzer) wrapped(w wrapper, rest []arg, u *unit) []arg {
 	if w.assigns {
 		for len(rest) > 0 {
 			name, _, ok := strings.Cut(rest[0].match, "=")
-			if !ok || !syntax.ValidName(name) {
+			if !ok || name == "" { // env and sudo take any name
 				break
 			}
 			a.name(name)

@@ -87,7 +87,7 @@ func refine(kind centurion.Kind, text string) (centurion.Kind, Fault) {
 		return k, fault
 	}
 	if kind == "" {
-		kind, _ = byText(text, others)
+		kind, _ = byText(text, others())
 	}
 	return kind, FaultNone
 }
@@ -163,20 +163,23 @@ var rejections = sync.OnceValue(func() []pattern {
 	}
 })
 
-var others = []pattern{
-	{regexp.MustCompile("(?i)rate[ _-]?limit(ed\\b|[ _-]?(exceeded|reached|error|hit)\\b)|exceed\\w*( [\\w']+){0,4} rate limit|" +
-		"\\btoo[ _]many[ _]requests\\b|resource_exhausted|\\b(http|status|error)( status)?( code)?[ :=]{1,3}429\\b|\\b429 too many\\b"),
-		centurion.KindRateLimit, FaultNone},
-	{regexp.MustCompile("(?i)overloaded_error|\\b(server|model|engine) is (currently )?overloaded|service unavailable|bad gateway|" +
-		"gateway time-?out|internal server error|\\b(http|status)( status| code)?[ :=]{1,3}5(00|02|03|04|20|29)\\b"),
-		centurion.KindOverloaded, FaultNone},
-	{regexp.MustCompile("(?i)(incorrect|invalid|missing|no) api[ _-]?key|invalid_api_key|authentication_error|\\bunauthorized\\b|" +
-		"\\b(http|status)( status| code)?[ :=]{1,3}40[13]\\b"),
-		centurion.KindAuth, FaultNone},
-	{regexp.MustCompile("(?i)connection (refused|reset|closed|timed out)|no such host|network is unreachable|no route to host|" +
-		"\\bi/o timeout\\b|tls handshake|socket hang up|\\b(econnreset|econnrefused|etimedout|enotfound)\\b|unexpected eof"),
-		centurion.KindNetwork, FaultNone},
-}
+// others are the texts about everything else.
+var others = sync.OnceValue(func() []pattern {
+	return []pattern{
+		{regexp.MustCompile("(?i)rate[ _-]?limit(ed\\b|[ _-]?(exceeded|reached|error|hit)\\b)|exceed\\w*( [\\w']+){0,4} rate limit|" +
+			"\\btoo[ _]many[ _]requests\\b|resource_exhausted|\\b(http|status|error)( status)?( code)?[ :=]{1,3}429\\b|\\b429 too many\\b"),
+			centurion.KindRateLimit, FaultNone},
+		{regexp.MustCompile("(?i)overloaded_error|\\b(server|model|engine) is (currently )?overloaded|service unavailable|bad gateway|" +
+			"gateway time-?out|internal server error|\\b(http|status)( status| code)?[ :=]{1,3}5(00|02|03|04|20|29)\\b"),
+			centurion.KindOverloaded, FaultNone},
+		{regexp.MustCompile("(?i)(incorrect|invalid|missing|no) api[ _-]?key|invalid_api_key|authentication_error|\\bunauthorized\\b|" +
+			"\\b(http|status)( status| code)?[ :=]{1,3}40[13]\\b"),
+			centurion.KindAuth, FaultNone},
+		{regexp.MustCompile("(?i)connection (refused|reset|closed|timed out)|no such host|network is unreachable|no route to host|" +
+			"\\bi/o timeout\\b|tls handshake|socket hang up|\\b(econnreset|econnrefused|etimedout|enotfound)\\b|unexpected eof"),
+			centurion.KindNetwork, FaultNone},
+	}
+})
 
 // first returns the first non-zero value of an error's causes, from the outside in.
 func first[T comparable](err error, of func(*centurion.Error) T) (said T) {

@@ -210,7 +210,7 @@ func (p Policy) rateLimit(f Failure) Decision {
 		return fallback(f.Fallbacks[0], "the provider still says too many requests")
 	}
 	if after > p.MaxRetryAfter || n > p.MaxRateLimits {
-		reason := "the provider says too many requests, " + times(n) + " in a row"
+		reason := "the provider says too many requests, " + centurion.Count(n, "time") + " in a row"
 		if after > p.MaxRetryAfter {
 			reason = fmt.Sprintf("the provider says too many requests and asks to wait %v", after)
 		}
@@ -244,7 +244,7 @@ func (p Policy) bounded(f Failure, d Decision) Decision {
 		d.Reason = fmt.Sprintf("%s (attempt %d of %d)", d.Reason, max(f.Attempt, 1), p.MaxAttempts)
 		return d
 	}
-	return orFallback(f, end(f, GiveUp, d.Reason+", "+times(f.Attempt)+" in a row"), f.Fallbacks)
+	return orFallback(f, end(f, GiveUp, d.Reason+", "+centurion.Count(f.Attempt, "time")+" in a row"), f.Fallbacks)
 }
 
 // doubled returns base·2^(n−1), at most p.MaxWait.
@@ -298,11 +298,4 @@ func otherProviders(model string, fallbacks []string) []string {
 		}
 	}
 	return others
-}
-
-func times(n int) string {
-	if n <= 1 {
-		return "once"
-	}
-	return centurion.Count(n, "time")
 }

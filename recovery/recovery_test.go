@@ -65,6 +65,7 @@ func TestDecide(t *testing.T) {
 		{"network, very long after", Failure{Err: fail(centurion.KindNetwork), Attempt: 2, Since: time.Minute}, Retry, 0, ""},
 		{"cut", Failure{Err: fail(centurion.KindStreamCut), Attempt: 1}, Retry, 5 * time.Second, ""},
 		{"stall", Failure{Err: fail(centurion.KindStall), Attempt: 1}, Retry, 5 * time.Second, ""},
+		{"conflict", Failure{Err: fail(centurion.KindConflict), Attempt: 1}, Retry, 5 * time.Second, ""},
 		{"crashed", Failure{Err: fail(centurion.KindCrashed), Attempt: 1, Task: true}, Retry, 5 * time.Second, ""},
 		{"crashed 4", Failure{Err: fail(centurion.KindCrashed), Attempt: 4, Task: true}, GiveUp, 0, ""},
 		{"unknown", Failure{Err: errors.New("something odd"), Attempt: 1}, Retry, 5 * time.Second, ""},
@@ -110,8 +111,8 @@ func TestDecide(t *testing.T) {
 			if d.Action == Inject && d.Prompt == "" {
 				t.Error("inject without a prompt")
 			}
-			if d.Action.Fatal() && d.Hint == "" {
-				t.Error("a fatal decision without a hint")
+			if d.Action != Fallback && d.Action.Fatal() != (d.Hint != "") {
+				t.Errorf("%s with the hint %q", d.Action, d.Hint)
 			}
 		})
 	}
@@ -152,8 +153,13 @@ func TestStreak(t *testing.T) {
 	if s = s.After(network); s != (Streak{Attempts: 2}) {
 		t.Errorf("then a network error: %+v", s)
 	}
-	if s = s.After(centurion.ErrCancelled); s != (Streak{Attempts: 2}) {
-		t.Errorf("then a cancellation: %+v", s)
+	for _, err := range []error{centurion.ErrCancelled, centurion.ErrShutdown, nil} {
+		if s = s.After(err); s != (Streak{Attempts: 2}) {
+			t.Errorf("then %v, which does not count: %+v", err, s)
+		}
+	}
+	if s = s.After(limit); s != (Streak{Attempts: 3, RateLimits: 1}) {
+		t.Errorf("then a rate limit: %+v", s)
 	}
 }
 
@@ -196,6 +202,16 @@ func TestWords(t *testing.T) {
 		{Failure{Err: fail(centurion.KindRefusal)}, "the model refused to answer: call model: said so", "say it differently"},
 		{Failure{Err: fail(centurion.KindPermission)}, "it was not permitted: call model: said so", "allow it with a rule"},
 		{Failure{Err: fail(centurion.KindTimeout)}, "the time allowed for it is over: call model: said so", "split the work, or give it more time"},
+		{Failure{Err: fail(centurion.KindStreamCut), Attempt: 3}, "the answer was cut off (attempt 3 of 3)", ""},
+		{Failure{Err: fail(centurion.KindStall), Attempt: 1}, "the provider fell silent (attempt 1 of 3)", ""},
+		{Failure{Err: fail(centurion.KindCrashed), Attempt: 1}, "the session crashed (attempt 1 of 3)", ""},
+		{Failure{Err: fail(centurion.KindConflict), Attempt: 1}, "something changed meanwhile (attempt 1 of 3)", ""},
+		{Failure{Err: fail(centurion.KindVerify)}, "an acceptance command failed: call model: said so", "see `centurion logs`"},
+		{Failure{Err: fail(centurion.KindUsage)}, "the input is wrong: call model: said so", "see `centurion logs`"},
+		{Failure{Err: fail(centurion.KindNotFound)}, "what was named does not exist: call model: said so", "see `centurion logs`"},
+		{Failure{Err: fail(centurion.KindState)}, "the state database cannot be used: call model: said so", "see `centurion logs`"},
+		{Failure{Err: fail(centurion.KindInvalidRequest)}, "the provider rejected the request: call model: said so", "see `centurion logs`"},
+		{Failure{Err: fail(centurion.KindRateLimit), RateLimits: 2, Fallbacks: []string{"b/two"}}, "the provider still says too many requests; continuing with b/two", ""},
 		{Failure{Err: fail(centurion.KindRefusal), Model: "a/one", Fallbacks: []string{"b/two"}}, "a/one failed: the model refused to answer: call model: said so; continuing with b/two", ""},
 	} {
 		d := decide(test.f)
@@ -223,10 +239,36 @@ func TestPolicyOverrides(t *testing.T) {
 		{Failure{Err: limited(0), RateLimits: 5}, Retry, 10 * time.Second},
 		{Failure{Err: limited(0), RateLimits: 6}, AskPerson, 0},
 		{Failure{Err: limited(time.Minute), RateLimits: 1}, Retry, time.Minute},
+		{Failure{Err: limited(24 * time.Hour), RateLimits: 1, Patient: true}, Retry, 24 * time.Hour},
 		{Failure{Err: limited(time.Minute + 1), RateLimits: 1}, AskPerson, 0},
 	} {
 		if d := p.Decide(test.f); d.Action != test.action || d.Wait != test.wait {
 			t.Errorf("%+v: %s after %v (%s), want %s after %v", test.f, d.Action, d.Wait, d.Reason, test.action, test.wait)
+		}
+	}
+	p = Policy{MaxRateLimits: 1000, MaxRetryAfter: 48 * time.Hour}
+	if d := p.Decide(Failure{Err: limited(0), RateLimits: 100}); d.Action != Retry || d.Wait != DefaultMaxWait {
+		t.Errorf("the hundredth rate limit in a row: %+v", d)
+	}
+	if d := p.Decide(Failure{Err: limited(30 * time.Hour), RateLimits: 1, Patient: true}); d.Action != Retry || d.Wait != 30*time.Hour {
+		t.Errorf("a policy more patient than a plan's limit: %+v", d)
+	}
+}
+
+// The model reads what has happened to its history and what to do about it.
+func TestPrompts(t *testing.T) {
+	for msg, want := range map[string]string{
+		"tool_result_missing": "A tool call of yours broke off before its result was recorded; the history has been repaired and shows what is known. " +
+			"Check what the call did before you repeat it, then continue your task.",
+		"thinking_block_order": "The previous turn could not be continued and was closed. Continue your task from the last recorded result.",
+		"":                     "Your last turn ended without any text or tool call. Continue your task; if it is done, say in a few sentences what you did and what came of it.",
+	} {
+		err := errors.New(msg)
+		if msg == "" {
+			err = fail(centurion.KindNoAnswer)
+		}
+		if d := decide(Failure{Err: err, Attempt: 2}); d.Action != Inject || d.Prompt != want {
+			t.Errorf("%s: %q, want %q", msg, d.Prompt, want)
 		}
 	}
 }
@@ -318,6 +360,8 @@ func TestClassifyByStructure(t *testing.T) {
 		{"kind before status", &centurion.Error{Kind: centurion.KindOverflow, Status: 400}, centurion.KindOverflow},
 		{"a cancel with a telling text", &centurion.Error{Kind: centurion.KindCancelled, Msg: "connection reset"}, centurion.KindCancelled},
 		{"status before text", &centurion.Error{Status: 503, Msg: "rate limit exceeded"}, centurion.KindOverloaded},
+		{"status before the shape of the text", &centurion.Error{Status: 503, Msg: `{"name":"ProviderAuthError","data":{"message":"no"}}`}, centurion.KindOverloaded},
+		{"an overflow that is told as too many requests", errors.New("HTTP 429: prompt is too long"), centurion.KindOverflow},
 		{"status 429", &centurion.Error{Status: 429, Msg: "quota"}, centurion.KindRateLimit},
 		{"status 529", &centurion.Error{Status: 529}, centurion.KindOverloaded},
 		{"status 401", &centurion.Error{Status: 401}, centurion.KindAuth},

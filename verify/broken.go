@@ -57,19 +57,19 @@ var signs = sync.OnceValue(func() []sign {
 })
 
 // nonePassed is a missing attribute of a NoneType: the value returned by a stub, not a missing function.
-var nonePassed = lazily(`AttributeError: 'NoneType' object has no attribute`)
+var nonePassed = centurion.Pattern(`AttributeError: 'NoneType' object has no attribute`)
 
 // asserted matches the output of a check that ran and failed by itself.
-var asserted = lazily(`(?m)(?:` + strings.Join([]string{
+var asserted = centurion.Pattern(`(?m)(?:` + strings.Join([]string{
 	`^\s*--- FAIL: `, `AssertionError`, `AssertionFailedError`, `ComparisonFailure`, `^E +assert `, `^E +Failed: `, `expect\(received\)`, `Failure/Error: expect`, `ERR_ASSERTION`, `ExpectationNotMet`,
 	`Assert(?:\.\w+\(\)|ion) (?:Failure|failed)`, `[Aa]ssertion .*failed`, `thread '.*' panicked at`, `Failed asserting that`, `Minitest::Assertion`, `Assertion with `, `XCTAssert\w+ failed`,
 }, "|") + `)`)
 
 // goPanic matches a program that crashed before any of its tests ran, goTest the output of a test that ran.
 var (
-	goPanic = lazily(`(?m)^(?:panic: |fatal error: )`)
-	goTest  = lazily(`(?m)^\s*--- FAIL: `)
-	goLate  = lazily(`(?m)^panic: test timed out after`)
+	goPanic = centurion.Pattern(`(?m)^(?:panic: |fatal error: )`)
+	goTest  = centurion.Pattern(`(?m)^\s*--- FAIL: `)
+	goLate  = centurion.Pattern(`(?m)^panic: test timed out after`)
 )
 
 // broken says why a failed run proves nothing about the work: the tested code was not built, or does not exist. It is empty if a check failed by
@@ -115,9 +115,9 @@ func broken(command string, exit int, output string) string {
 // nodeFailed matches a failed test in the output of Node's test runner, nodeName a test name that is a file, and jsThrown the error of a program that
 // uses a missing value.
 var (
-	nodeFailed = lazily(`(?m)^\s*(?:not ok \d+ - |✖ )(.+?)(?: \([\d.]+ms\))?\r?$`)
-	nodeName   = lazily(`^\S+\.[cm]?[jt]sx?$`)
-	jsThrown   = lazily(`(?m)^(?:# )?(?:Uncaught )?(?:TypeError|RangeError): .*$`)
+	nodeFailed = centurion.Pattern(`(?m)^\s*(?:not ok \d+ - |✖ )(.+?)(?: \([\d.]+ms\))?\r?$`)
+	nodeName   = centurion.Pattern(`^\S+\.[cm]?[jt]sx?$`)
+	jsThrown   = centurion.Pattern(`(?m)^(?:# )?(?:Uncaught )?(?:TypeError|RangeError): .*$`)
 )
 
 // nodeFiles quotes the error of a test file if Node reports only files as failed: then they failed before a test in them ran.
@@ -176,11 +176,11 @@ func lastLine(s string) string {
 
 // Test runners print how many tests ran. noTest matches a line for none, ranTest a line for at least one.
 var (
-	noTest = lazily(`(?m)(?:` + strings.Join([]string{
+	noTest = centurion.Pattern(`(?m)(?:` + strings.Join([]string{
 		`testing: warning: no tests to run`, `\[no tests to run\]`, `\[no test files\]`, `collected 0 items`, `no tests ran`, `^Ran 0 tests`, `^NO TESTS RAN`, `No tests? (?:found|files found|were found|executed|run)\b.*`, `^(?:#|ℹ) tests 0$`,
 		`^\s*0 passing`, `running 0 tests`, `^0 examples, 0 failures`, `No test is available`, `^0 tests?,`, `^1\.\.0`, `Tests run: 0,`, `^Tests:\s+0 total`, `Executed 0 tests`, `There are no tests to run`, `NO-SOURCE$`, `^0 runs, 0 assertions`, `No test suite found`, `0 passed; 0 failed`,
 	}, "|") + `)`)
-	ranTest = lazily(`(?m)(?:` + strings.Join([]string{
+	ranTest = centurion.Pattern(`(?m)(?:` + strings.Join([]string{
 		`^ok  ?\t\S+\t(?:[\d.]+s|\(cached\))(?:\tcoverage: [^\[\n]*)?$`, `^\s*--- (?:PASS|FAIL): `, `^PASS: `, `\b[1-9]\d* (?:passed|failed|passing|failing|pass|fail)\b`, `^Ran [1-9]\d* tests?`, `collected [1-9]\d* items?`, `^(?:#|ℹ) tests [1-9]\d*$`, `running [1-9]\d* tests?`, `^[1-9]\d* examples?,`,
 		`^[1-9]\d* tests?,`, `Tests run: [1-9]`, `Executed [1-9]\d* tests?`, `^[1-9]\d* runs,`, `^1\.\.[1-9]`, `^OK \([1-9]`, `Passed: +[1-9]`,
 	}, "|") + `)`)
@@ -188,8 +188,8 @@ var (
 
 // nodeFile matches a file without a test, which Node counts as one, and nodeCase a test.
 var (
-	nodeFile = lazily(`(?m)^(?:ok \d+ - |✔ )/.+\.[cm]?[jt]s(?: \(.*\))?$`)
-	nodeCase = lazily(`(?m)^\s*(?:(?:not )?ok \d+ - |[✔✖] )[^/]`)
+	nodeFile = centurion.Pattern(`(?m)^(?:ok \d+ - |✔ )/.+\.[cm]?[jt]s(?: \(.*\))?$`)
+	nodeCase = centurion.Pattern(`(?m)^\s*(?:(?:not )?ok \d+ - |[✔✖] )[^/]`)
 )
 
 // empty quotes the line which says that no test ran. It is empty if a test ran, or if the output does not tell.
@@ -279,8 +279,3 @@ func nodeSaid(output string) string {
 }
 
 func clipLine(l string) string { return centurion.Clip(l, 200) }
-
-// lazily compiles an expression when it is first used: the program starts often, also as the helper of a workspace, and needs few of them.
-func lazily(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}

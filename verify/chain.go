@@ -65,7 +65,7 @@ func chainOf(command string) (c chain, ok bool) {
 		all = append(all, parts...)
 	}
 	for _, s := range all {
-		if s.Background || s.Coprocess {
+		if s.Background {
 			return c, false
 		}
 		end := s.End()
@@ -134,7 +134,7 @@ func hereDocument(file *syntax.File) bool {
 
 // plain reports whether a statement consists only of its command.
 func plain(s *syntax.Stmt) bool {
-	return !s.Negated && !s.Background && !s.Coprocess && len(s.Redirs) == 0
+	return !s.Negated && !s.Background && len(s.Redirs) == 0
 }
 
 // flatten lists the operands of &&. Braces do not change its meaning, nor does a subshell at the very end.

@@ -23,6 +23,7 @@ func TestChainOf(t *testing.T) {
 		`{ gofmt -l . | grep -q x && go test ./...; }`:                                "LR",
 		`test -f x && (cd a && go test ./...)`:                                        "LSR",
 		`(gofmt -d . && go test ./... ) && go vet ./...`:                              "RL",
+		`test -f x && (cd a; go test ./...)`:                                          "LR",
 		`mkdir -p out && go test ./... > out/log`:                                     "AR",
 		`gofmt -l . > x && go test ./... 2>/dev/null`:                                 "AR",
 		`ruff check . && python3 -m black --check . && uv run pytest`:                 "LLR",
@@ -46,6 +47,7 @@ func TestChainOf(t *testing.T) {
 		"set -e\ntest -z \"$(gofmt -l .)\"\ngo vet ./...\ngo test ./...":              "LLR",
 		"set -euo pipefail; cd a\ngofmt -l . | grep -q x; pytest -q":                  "LR",
 		"set -e; mkdir -p out; cd out; grep -q x a; go test ./... && ! grep -q y log": "ASLRL",
+		"set -e\ngo test ./...\n! grep -q y log":                                      "RL",
 		// Under set -e as well: what would mean something else where its exit code is asked for.
 		"set -e\n! grep -q x a\ngo test ./...": "", "set -e\ngofmt -l . && go vet ./...\ngo test ./...": "", "set -e\n(gofmt -l .; go vet)\ngo test": "",
 		"set -e\ngofmt -l .\nset +e\ngo test": "", "set -e +e\ngofmt -l .\ngo test": "", "set -u\ngofmt -l .\ngo test": "", "set -e\ngofmt -l . || true\ngo test": "",
@@ -53,8 +55,9 @@ func TestChainOf(t *testing.T) {
 		// No chain, or one that is judged as a whole.
 		`go test ./...`: "", `test -f x && grep -q y x`: "", `go test ./a && go test ./b`: "", `cd a && go test ./...`: "", `gofmt -l . ; go test ./...`: "",
 		`gofmt -l . && go test ./... || exit 1`: "", `gofmt -l . && go test ./... | tail -3; echo`: "", `{ gofmt -l . && go test; } > log`: "", "cat <<E && go test ./...\nx\nE": "",
-		"test -f x && go test . \\": "", // the backslash would join the script's own next line
-		`go vet && go test &`:       "", `go vet && `: "", `! (go vet && go test)`: "",
+		"test -f x && go test . \\":           "", // the backslash would join the script's own next line
+		"set -e\ngofmt -l . | (cat)\ngo test": "", "set -e\n(gofmt -l .) | cat\ngo test": "",
+		`go vet && go test &`: "", `go vet && `: "", `! (go vet && go test)`: "",
 	} {
 		var got strings.Builder
 		if c, ok := chainOf(command); ok {

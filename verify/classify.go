@@ -136,7 +136,7 @@ var testDirs = []string{"test", "tests", "__tests__", "testdata", "fixtures", "_
 	"specs", "e2e", "androidTest", "testFixtures", "testing", "__mocks__", "mocks", "Tests", "UnitTests", "cypress"}
 
 // testNames matches the names of test files in the usual languages.
-var testNames = lazily(`^(?:` + strings.Join([]string{
+var testNames = centurion.Pattern(`^(?:` + strings.Join([]string{
 	`.+_test\.(?:go|py|rb|exs?|cc|cpp|cxx|c|rs|dart|lua|clj|php|sh|ml|bats|zig)`,
 	`test_.+\.(?:py|rb|c|cc|cpp|rs|sh|lua|php|zig)|tests?\.(?:py|rs|sh|c|cc|cpp|[cm]?[jt]sx?|rb|php|zig)|conftest\.py|test-.+\.(?:[cm]?[jt]sx?|sh|c)`,
 	`.+[.\-_](?:test|tests|spec|e2e|cy|test-d)\.[cm]?[jt]sx?`,
@@ -188,7 +188,7 @@ var manifests = []string{"go.mod", "go.sum", "go.work", "go.work.sum", "package.
 	"BUILD.bazel", "MODULE.bazel", "build.zig", "build.zig.zon"}
 
 // tsManifests matches build settings of JavaScript and TypeScript.
-var tsManifests = lazily(`^(?:[tj]sconfig(?:[.\-].+)?\.json|(?:vite|babel)\.config\.\w+|\.babelrc(?:\.\w+)?|\.swcrc)$`)
+var tsManifests = centurion.Pattern(`^(?:[tj]sconfig(?:[.\-].+)?\.json|(?:vite|babel)\.config\.\w+|\.babelrc(?:\.\w+)?|\.swcrc)$`)
 
 func manifestFile(file string) bool {
 	name := path.Base(file)
@@ -196,20 +196,34 @@ func manifestFile(file string) bool {
 }
 
 // interpreters matches programs that run their first file argument.
-var interpreters = lazily(`^(?:bash|sh|zsh|dash|ksh|fish|source|\.|python[\d.]*|pypy3?|node|nodejs|deno|bun|tsx|ts-node|ruby|perl|php|lua|Rscript|pwsh|osascript|julia|elixir|escript|bats)$`)
+var interpreters = centurion.Pattern(`^(?:bash|sh|zsh|dash|ksh|fish|source|\.|python[\d.]*|pypy3?|node|nodejs|deno|bun|tsx|ts-node|ruby|perl|php|lua|Rscript|pwsh|osascript|julia|elixir|escript|bats)$`)
 
 // wrappers run the command after them.
 var wrappers = []string{"env", "time", "exec", "command", "sudo", "nice", "timeout", "npx", "uv", "poetry", "pipenv", "bundle", "run", "!", "if", "then", "do"}
 
-// scripts returns the files that a command runs as its check, as named there: `bash check.sh`, `./check`, `python verify.py`.
+// judges are filters whose own exit code tells whether the output of a program is right.
+var judges = []string{"grep", "egrep", "fgrep", "rg", "diff", "cmp"}
+
+// checking matches the names of scripts that check something themselves.
+var checking = centurion.Pattern(`(?i)check|test|spec|verif|valid|assert|expect|lint`)
+
+// scripts returns the files that a command runs as its check, as named there: `bash check.sh`, `./check`, `python verify.py`. A program whose
+// output a filter judges, as in `python app.py | grep -x Hello`, is what is checked, unless its name says that it checks.
 func scripts(command string) []string {
 	var out []string
 	first, by := true, "" // by is the interpreter that waits for its script
+	pipe, last := 0, ";"  // where the scripts of a pipe begin in out, and the word before
 	for _, word := range words(command) {
 		name := path.Base(word)
-		switch {
-		case word == ";":
-			first, by = true, ""
+		switch before := last; {
+		case word == ";" || word == "|":
+			if first, by, last = true, "", word; word == ";" || before == "|" {
+				pipe, last = len(out), ";"
+			}
+			continue
+		case first && before == "|" && slices.Contains(judges, name):
+			out = append(out[:pipe], slices.DeleteFunc(out[pipe:], func(s string) bool { return !checking().MatchString(path.Base(s)) })...)
+			first = false
 		case first && (strings.Contains(word, "=") || slices.Contains(wrappers, name)):
 		case first:
 			if first = false; interpreters().MatchString(name) {
@@ -225,6 +239,7 @@ func scripts(command string) []string {
 		case by != "":
 			out, by = append(out, path.Clean(word)), ""
 		}
+		last = word
 	}
 	return slices.DeleteFunc(out, func(s string) bool { return strings.HasPrefix(s, "/") || strings.HasPrefix(s, "..") })
 }
@@ -242,7 +257,7 @@ func inlineScript(by, flag string) bool {
 	return flag == "--test" // node finds them itself, and test names are recognised
 }
 
-// words splits a command at unquoted spaces; separators of commands become the word ";".
+// words splits a command at unquoted spaces; separators of commands become the word ";", or "|".
 func words(command string) []string {
 	var out []string
 	var word strings.Builder
@@ -265,7 +280,10 @@ func words(command string) []string {
 			quote = r
 		case r == ' ' || r == '\t':
 			end()
-		case strings.ContainsRune("\n;|&()", r):
+		case r == '|':
+			end()
+			out = append(out, "|")
+		case strings.ContainsRune("\n;&()", r):
 			end()
 			out = append(out, ";")
 		default:
@@ -288,7 +306,7 @@ func trivial(command string) bool {
 	name := ""
 	for _, word := range words(command) {
 		switch {
-		case word == ";":
+		case word == ";" || word == "|":
 			first = true
 			continue
 		case first:
@@ -306,6 +324,6 @@ func trivial(command string) bool {
 
 // yes matches the end of a command that passes regardless of its check, leaves anything that may end it before.
 var (
-	yes    = lazily(`(?:\|\||;)\s*(?:true|:|exit 0|echo\b[^;&|$` + "`" + `]*)\s*$`)
-	leaves = lazily(`\b(?:exit\s+[^0\s]|set|trap|return|exec)\b`)
+	yes    = centurion.Pattern(`(?:\|\||;)\s*(?:true|:|exit 0|echo\b[^;&|$` + "`" + `]*)\s*$`)
+	leaves = centurion.Pattern(`\b(?:exit\s+[^0\s]|set|trap|return|exec)\b`)
 )

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"centurion"
 	"path"
 	"slices"
 	"strings"
@@ -111,12 +112,12 @@ var lookers = []string{"gofmt", "goimports", "gofumpt", "golines", "staticcheck"
 
 var (
 	// testWord matches a word of a tool that stands for tests.
-	testWord = lazily(`(?i)^(?:.*[:/_.-])?(?:\w*tests?|t|specs?|checks?|verify|e2e|eunit|nextest|runtest)(?:[:_.-].*)?$`)
+	testWord = centurion.Pattern(`(?i)^(?:.*[:/_.-])?(?:\w*tests?|t|specs?|checks?|verify|e2e|eunit|nextest|runtest)(?:[:_.-].*)?$`)
 	// lookWord matches a word or a name without tests.
-	lookWord = lazily(`(?i)lint|fmt|(?:^|[^a-z])(?:format|style|vet|tidy|clippy|analy[sz]e)|type-?check`)
+	lookWord = centurion.Pattern(`(?i)lint|fmt|(?:^|[^a-z])(?:format|style|vet|tidy|clippy|analy[sz]e)|type-?check`)
 	// foreign matches paths of programs that are not the project's own.
-	foreign = lazily(`(?:^|/)(?:node_modules|\.?venv|vendor)/`)
-	shells  = lazily(`^(?:bash|sh|zsh|dash|ksh)$`)
+	foreign = centurion.Pattern(`(?:^|/)(?:node_modules|\.?venv|vendor)/`)
+	shells  = centurion.Pattern(`^(?:bash|sh|zsh|dash|ksh)$`)
 )
 
 // program finds the program that a call runs, behind wrappers, and its words.
@@ -267,7 +268,7 @@ func kindOfScript(script string) clauseKind {
 }
 
 // inPlace matches a group of sed's short options with which it writes files.
-var inPlace = lazily(`^-[nErsuz]*i`)
+var inPlace = centurion.Pattern(`^-[nErsuz]*i`)
 
 // rewrites reports whether a formatter or linter changes files: by a flag, or by itself unless a flag keeps it from that.
 func rewrites(name string, rest []string) bool {

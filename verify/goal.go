@@ -51,20 +51,20 @@ func InGoal(goal string, runnable func(program string) bool) []string {
 }
 
 var (
-	fenced      = lazily("(?s)```.*?(?:```|$)")
-	inBackticks = lazily("(`+)([^`]+)(`+)")
-	sentenceEnd = lazily(`[.!?;](?:\s|$)`)
+	fenced      = centurion.Pattern("(?s)```.*?(?:```|$)")
+	inBackticks = centurion.Pattern("(`+)([^`]+)(`+)")
+	sentenceEnd = centurion.Pattern(`[.!?;](?:\s|$)`)
 
 	// saysPasses matches the beginning of the text after a command that has to pass; an X stands for another command.
-	saysPasses = lazily(`(?i)^(?:[),\s]|and\b|X)*(?:(?:must|should|shall|will|has to|have to|needs? to|to|now|still|again|both|all)\s+)*` +
+	saysPasses = centurion.Pattern(`(?i)^(?:[),\s]|and\b|X)*(?:(?:must|should|shall|will|has to|have to|needs? to|to|now|still|again|both|all)\s+)*` +
 		`(?:pass(?:es)?|succeeds?|(?:is|are|be|stays?|goes|go|turns?|runs?)?\s*(?:green|clean)|exits? (?:with )?(?:status |code )*(?:0|zero))\b`)
 	// saysCheck matches the end of the text before a command that is a check.
-	saysCheck = lazily(`(?i)\b(?:check|checked|verify|verified|verification|test|tested|validate|validated|prove|proven|proved|acceptance|done when)(?:\s+(?:it|this|that|them|everything|all|command|check))?\s*(?:with|by|using|:|by running|is)?\s*(?:X[,\s]*(?:and\s*)?)*$`)
+	saysCheck = centurion.Pattern(`(?i)\b(?:check|checked|verify|verified|verification|test|tested|validate|validated|prove|proven|proved|acceptance|done when)(?:\s+(?:it|this|that|them|everything|all|command|check))?\s*(?:with|by|using|:|by running|is)?\s*(?:X[,\s]*(?:and\s*)?)*$`)
 	// forbids matches the end of the text before a command that must not be run, or is to be replaced.
-	forbids = lazily(`(?i)(?:\b(?:not|never|without|avoid|instead of|rather than|replace|rename|remove|delete)|n't)\s+(?:[\w,]+\s+){0,2}$`)
+	forbids = centurion.Pattern(`(?i)(?:\b(?:not|never|without|avoid|instead of|rather than|replace|rename|remove|delete)|n't)\s+(?:[\w,]+\s+){0,2}$`)
 	// asksAbout matches the end of the text before a command in a question, asksAnywhere a sentence about a command.
-	asksAbout    = lazily(`(?i)\b(?:why|whether|if|how|what|explain|describe|does|do|is)\s+(?:[\w,]+\s+){0,3}$`)
-	asksAnywhere = lazily(`(?i)\b(?:why|whether|how|what|explain|describe|document|documentation|summari[sz]e|replace|rename|like|such as|example|e\.g\.)`)
+	asksAbout    = centurion.Pattern(`(?i)\b(?:why|whether|if|how|what|explain|describe|does|do|is)\s+(?:[\w,]+\s+){0,3}$`)
+	asksAnywhere = centurion.Pattern(`(?i)\b(?:why|whether|how|what|explain|describe|document|documentation|summari[sz]e|replace|rename|like|such as|example|e\.g\.)`)
 )
 
 // around returns the rest of the sentence before and after a span of a line, with every other span as an X.

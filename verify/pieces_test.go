@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,19 +81,23 @@ func TestReceiptOfTestsThatMiss(t *testing.T) {
 // A regression check runs on the tree before the work, and is stopped there like everywhere else.
 func TestRegressionRunsBefore(t *testing.T) {
 	t.Parallel()
-	trees := map[string]files{"before": {"a": "1\n"}, "after": {"a": "2\n"}}
+	trees := map[string]files{"before": {"a": "1\n"}, "after": {"a": "2\n", "a_test.go": "package a\n"}}
 	m := newMemory(trees)
-	c := Checker{Runner: scripted(m, func(files, int) (int, string) { return 0, "ok" })}
-	work := Work{Command: "make", Before: "before", After: "after", Regression: true}
-	if r, err := c.Prove(t.Context(), m, work, nil); err != nil || r.Proof != centurion.ProofRegression || r.Runs[0].Tree != "before" || r.Runs[1].Tree != "after" || r.FailureLine != "" || r.TestsMissWork {
-		t.Errorf("%v, %+v", err, r)
+	scripts := []string{}
+	c := Checker{Runner: runner(func(_ context.Context, c centurion.Command) (centurion.CommandResult, error) {
+		scripts = append(scripts, c.Script) // as it stands: no clause of it is looked at alone
+		return centurion.CommandResult{Output: "ok"}, nil
+	})}
+	work := Work{Command: "gofmt -l . && go test", Before: "before", After: "after", Regression: true}
+	if r, err := c.Prove(t.Context(), m, work, nil); err != nil || r.Proof != centurion.ProofRegression || r.Runs[0].Tree != "before" || r.Runs[1].Tree != "after" || r.FailureLine != "" || r.TestsMissWork || !slices.Equal(scripts, []string{work.Command, work.Command}) {
+		t.Errorf("%v, %+v, %q", err, r, scripts)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	c.Runner = runner(func(ctx context.Context, _ centurion.Command) (centurion.CommandResult, error) {
 		cancel(centurion.ErrShutdown)
 		return centurion.CommandResult{}, ctx.Err()
 	})
-	if r, err := c.Prove(ctx, m, work, nil); centurion.KindOf(err) != centurion.KindInterrupted || len(r.Runs) != 0 || err.Error() != `verify: "make" was stopped before it ended: interrupted` {
+	if r, err := c.Prove(ctx, m, work, nil); centurion.KindOf(err) != centurion.KindInterrupted || len(r.Runs) != 0 || err.Error() != `verify: "gofmt -l . && go test" was stopped before it ended: interrupted` {
 		t.Errorf("%v, %+v", err, r)
 	}
 }

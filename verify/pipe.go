@@ -184,7 +184,7 @@ func captures(command string, s syntax.Node, base int) (out []capture) {
 func heard(command string) (c chain, ok bool) {
 	file := parse(command)
 	if file == nil || len(file.Stmts) == 0 || hereDocument(file) || stopsAtFailure(file.Stmts) || strings.HasSuffix(strings.TrimSpace(command), `\`) ||
-		slices.ContainsFunc(file.Stmts, func(s *syntax.Stmt) bool { return s.Background || s.Coprocess }) {
+		slices.ContainsFunc(file.Stmts, func(s *syntax.Stmt) bool { return s.Background }) {
 		return c, false
 	}
 	c.hide(captures(command, file, 0))

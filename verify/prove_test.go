@@ -299,6 +299,10 @@ func TestScripts(t *testing.T) {
 	for command, want := range map[string][]string{
 		"bash check.sh": {"check.sh"}, "bash\tcheck.sh": {"check.sh"}, "./check.sh -x": {"check.sh"}, "python3 -u verify.py && node ./t/a.js": {"verify.py", "t/a.js"}, "go test ./a/...": nil, "python -m pytest tests/a.py": nil,
 		"cd x && FOO=1 bash -e 'a b.sh' | tee out": {"a b.sh"}, "gcc -o t t.c limit.c && ./t": {"t"}, "grep -q a README.md": nil, "test -f out.txt": nil, "bash -c 'x.sh'": nil, "/usr/bin/env python3 a.py": {"a.py"}, "": nil,
+		// what a filter judges
+		"python3 app.py | grep -x Hello": nil, "./app | sort | diff - want": nil, "bash check.sh | grep OK": {"check.sh"}, "sh sub/run_tests.sh 2>&1 | grep -q ok": {"sub/run_tests.sh"},
+		"python3 app.py | tail -1": {"app.py"}, "python3 app.py || grep x y": {"app.py"}, "sh a.sh; python3 app.py | grep x && ./b.sh": {"a.sh", "b.sh"}, "python3 app.py; grep x y": {"app.py"},
+		"cat x | ./judge | grep y": nil, "python3 app.py | FOO=1 grep x": {"app.py"}, "python3 app.py | tee out | bash want.sh": {"app.py", "want.sh"},
 	} {
 		got := slices.DeleteFunc(scripts(command), func(s string) bool { return s == "" })
 		if !slices.Equal(got, want) {

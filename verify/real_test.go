@@ -109,6 +109,11 @@ func TestProveReal(t *testing.T) {
 			centurion.ProofProven, "", 4, "exit code 1 of `grep -q Limits README.md`"},
 		{"a program behind a search", "bash", files{"tax.sh": "echo 1\n"}, files{"tax.sh": "# It doubles.\necho $(($1 * 2))\n"}, "grep -q doubles tax.sh && test \"$(sh tax.sh 2)\" = 4", centurion.ProofProven, "", 3,
 			"exit code 1 of `test \"$(sh tax.sh 2)\" = 4`"},
+		{"a program whose output is judged", "bash", files{"app.sh": "echo hi\n", "README.md": "# X\n"}, files{"app.sh": "echo Hello\n", "README.md": "# Says Hello\n"}, "bash app.sh | grep -x Hello",
+			centurion.ProofProven, "", 3, "hi"},
+		{"a new program whose output is judged", "bash", files{"README.md": "# X\n"}, files{"app.sh": "echo Hello\n"}, "bash app.sh | grep -x Hello", centurion.ProofProven, "", 4, "exit code 1"},
+		{"a script that checks, and its output", "bash", files{"check.sh": "exit 1\n", "a.txt": "a\n"}, files{"check.sh": "echo OK\n", "a.txt": "b\n"}, "bash check.sh | grep OK",
+			centurion.ProofUnproven, "check.sh was changed, which the check runs", 2, ""},
 		{"a chain without tests", "grep", files{"a.c": "old\n"}, files{"a.c": "new\n"}, "test -f a.c && grep -q new a.c", centurion.ProofProven, "", 3, "exit code 1"},
 		{"a check that changes files", "bash", files{"a.txt": "a\n"}, files{"b.txt": "b\n"}, "echo x >> a.txt", "", "", 2, ""},
 	}

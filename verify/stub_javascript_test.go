@@ -64,6 +64,16 @@ func TestStubJavaScript(t *testing.T) {
 		{"elements in elements", "a.jsx", "a(<B c=<D/> e='}' /* > */ f={'>'} g:h i-j>{<K>{() => 1}</K>}<L.M></L.M ></B>, () => 1)\nconst f = x => x\n", "a(<B c=<D/> e='}' /* > */ f={'>'} g:h i-j>{<K>{() => 1}</K>}<L.M></L.M ></B>, () => {})\nconst f = x => {}\n"},
 		{"an element that stays open", "a.jsx", "const f = x => x\na(<B>{1}</C>)\n", ""},
 		{"type arguments of an element", "a.tsx", "const a = <B<'>', () => C> d={() => 1}/>, f = (x: T) => x\n", "const a = <B<'>', () => C> d={() => 1}/>, f = (x: T) => { return undefined as any }\n"},
+		{"classes and functions as values", "a.mjs", "const A = class { m() { return 1 } }, f = async function () { return 1 }\nlet h = async\nfunction g() { return 1 }\nasync\nfunction k() { return 1 }\nvar async, B = class C extends A { n() { return 1 } }\n",
+			"const A = class { m() {} }, f = async function () {}\nlet h = async\nfunction g() {}\nasync\nfunction k() {}\nvar async, B = class C extends A { n() {} }\n"},
+		{"a decorated class as a value", "a.js", "const A = @b class { c() { return 1 } }\n", "const A = @b class { c() {} }\n"},
+		{"called at once", "a.cjs", "!function () { a = () => 1 }()\n;(function () { a = () => 1 }).call(this)\n;(() => { a = () => 1 }).apply(0)\n;(x => x).name\n;(function () { return 1 }).bind(0)\nvar a\n",
+			"!function () { a = () => {} }()\n;(function () { a = () => {} }).call(this)\n;(() => { a = () => {} }).apply(0)\n;(x => {}).name\n;(function () {}).bind(0)\nvar a\n"},
+		{"operators and nothing", "a.cjs", "a--; a(() => 1)\na?.b?.(() => 1)\nb ? (c) + a(() => 1) : 0;\n(function* () { a(yield, () => 1); b = c ? yield : () => 2 })()\nvar a, b, c\n",
+			"a--; a(() => {})\na?.b?.(() => {})\nb ? (c) + a(() => {}) : 0;\n(function* () { a(yield, () => {}); b = c ? yield : () => {} })()\nvar a, b, c\n"},
+		{"members named as modifiers", "a.cjs", "class A { get() { return 1 }\n  static = () => 1\n  async() { return 1 }\n  set = 1; static static() { return 1 } }\n", "class A { get() {}\n  static = () => {}\n  async() {}\n  set = 1; static static() {} }\n"},
+		{"lines that begin anew", "a.ts", "let a = b\nas(() => 1)\nlet c = d\n!e(() => 1)\ntype\nf(() => 1)\nconst g = async <T>(t: T) => t\nclass H { i!: T = j(() => 1) }\n",
+			"let a = b\nas(() => { return undefined as any })\nlet c = d\n!e(() => { return undefined as any })\ntype\nf(() => { return undefined as any })\nconst g = async <T>(t: T) => { return undefined as any }\nclass H { i!: T = j(() => { return undefined as any }) }\n"},
 		{"a return type in a condition", "a.ts", "const a = b ? (c) : d => e\n", "const a = b ? (c) : d => { return undefined as any }\n"},
 	}
 	node, _ := exec.LookPath("node")
@@ -96,11 +106,11 @@ func TestStubJavaScript(t *testing.T) {
 // The names are those a person would look for, and an old body is put back only where it belongs.
 func TestStubJavaScriptNames(t *testing.T) {
 	t.Parallel()
-	src := "export default () => 1\nconst a = () => 1, b = { c() { return 1 }, d: { e: x => x } }\nmodule.exports = { f() { return 1 } }\nG.h = function () { return 1 }\nclass I { j() { return 1 } k = () => 1 }\nclass L { j() { return 2 } }\nm(() => 1)\nconst n = memo(() => 1), o = p({ q() {} })\n"
+	src := "export default () => 1\nconst a = () => 1, b = { c() { return 1 }, d: { e: x => x } }\nmodule.exports = { f() { return 1 } }\nG.h = function () { return 1 }\nclass I { j() { return 1 } k = () => 1 }\nclass L { j() { return 2 } }\nm(() => 1)\nconst n = memo(() => 1), o = p({ q() {} })\nclass P { q = () => 1\n r() { return 1 } }\ns = function () { return 1 }\nv[0] = () => 1\n"
 	l, _ := languageOf("a.js")
 	_, stubbed, reverted := emptyBodies(l, []byte(src), nil, everything(src))
 	slices.Sort(stubbed)
-	if got, want := strings.Join(stubbed, " "), "I.j I.k L.j a a function b.c b.d.e default f h n o.q"; got != want || len(reverted) > 0 {
+	if got, want := strings.Join(stubbed, " "), "I.j I.k L.j P.q P.r a a function a function b.c b.d.e default f h n o.q s"; got != want || len(reverted) > 0 {
 		t.Errorf("%s, want %s; %q", got, want, reverted)
 	}
 	before := "class I { j() { return 0 } }\nconst a = () => 0\nconst n = async () => { await 1 }\n"

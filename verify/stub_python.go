@@ -2,14 +2,15 @@ package verify
 
 import (
 	"bytes"
+	"centurion"
 	"strings"
 )
 
 // pyHeader is the first line of a function or a class.
-var pyHeader = lazily(`^[ \t]*(class|(?:async[ \t]+)?def)[ \t]+(\w+)`)
+var pyHeader = centurion.Pattern(`^[ \t]*(class|(?:async[ \t]+)?def)[ \t]+(\w+)`)
 
 // pyYield is a statement that makes a function a generator.
-var pyYield = lazily(`\byield\b`)
+var pyYield = centurion.Pattern(`\byield\b`)
 
 // pythonFunctions finds the functions of a Python file by indentation. Decorators and docstrings stay.
 func pythonFunctions(src []byte) ([]function, bool) {

@@ -12,19 +12,19 @@ import (
 
 var (
 	// testBegins finds the name of a test, or of a case in a table, at its beginning.
-	testBegins = lazily(`^\s*(?:func (Test\w+|Fuzz\w+|Example\w*)\s*\(|(?:async\s+)?def (test\w*)\s*\(|(?:it|test|describe|specify|context|scenario)(?:\.(?:each|concurrent|only|skip)\b[^(]*(?:\([^)]*\))?)?\s*\(?\s*["'` + "`" + `]([^"'` + "`" + `]+)|(?:public\s+)?(?:async\s+)?(?:void|Task|function|fun)\s+(\w*[Tt]est\w*|should\w*)\s*\(|(?:pub\s+)?(?:async\s+)?fn (\w+)\s*\(\s*\)|@test "([^"]+)"|t\.Run\("([^"]+)"|\{\s*(?:name:\s*)?"([^"]+)",|func (test\w+)\(|(?:TEST(?:_[FP])?)\((\w+,\s*\w+)\)|test "([^"]+)" do)`)
+	testBegins = centurion.Pattern(`^\s*(?:func (Test\w+|Fuzz\w+|Example\w*)\s*\(|(?:async\s+)?def (test\w*)\s*\(|(?:it|test|describe|specify|context|scenario)(?:\.(?:each|concurrent|only|skip)\b[^(]*(?:\([^)]*\))?)?\s*\(?\s*["'` + "`" + `]([^"'` + "`" + `]+)|(?:public\s+)?(?:async\s+)?(?:void|Task|function|fun)\s+(\w*[Tt]est\w*|should\w*)\s*\(|(?:pub\s+)?(?:async\s+)?fn (\w+)\s*\(\s*\)|@test "([^"]+)"|t\.Run\("([^"]+)"|\{\s*(?:name:\s*)?"([^"]+)",|func (test\w+)\(|(?:TEST(?:_[FP])?)\((\w+,\s*\w+)\)|test "([^"]+)" do)`)
 	// asserts finds a line with an assertion.
-	asserts = lazily(`\b(?:t|b|tb|f)\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow)\b|\b(?:assert|require|refute|expect|verify|should|must|check)(?:_?\w*[!?]?\s*\(|\.\w+|\s+\S)|\bassert\b|self\.assert|\braise AssertionError|\.should\b|\bXCTAssert\w*|\b(?:ASSERT|EXPECT|CHECK|REQUIRE)_?\w*\(|\bAssert\.|\[\[? .*\]\]?|\bexit [1-9]`)
+	asserts = centurion.Pattern(`\b(?:t|b|tb|f)\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow)\b|\b(?:assert|require|refute|expect|verify|should|must|check)(?:_?\w*[!?]?\s*\(|\.\w+|\s+\S)|\bassert\b|self\.assert|\braise AssertionError|\.should\b|\bXCTAssert\w*|\b(?:ASSERT|EXPECT|CHECK|REQUIRE)_?\w*\(|\bAssert\.|\[\[? .*\]\]?|\bexit [1-9]`)
 	// skips finds code that prevents a test from running.
-	skips = lazily(`\b[tb]\.Skip(?:f|Now)?\(|pytest\.(?:mark\.)?(?:skip|xfail|importorskip)|unittest\.(?:skip|expectedFailure)|@skip(?:If|Unless)?\b|\b(?:it|test|describe|context|suite)\.(?:skip|only|todo|fixme|failing)\b|\b(?:xit|xdescribe|xtest|xcontext|fit|fdescribe|fcontext)\s*\(|#\[ignore|@(?:Disabled|Ignore)\b|\[(?:Ignore|Fact\(Skip)|Skip\s*=\s*"|markTestSkipped|@tag :?skip|\bskip\s+["']|skip:\s*true|GTEST_SKIP|DISABLED_|XCTSkip|^\s*//go:build ignore`)
+	skips = centurion.Pattern(`\b[tb]\.Skip(?:f|Now)?\(|pytest\.(?:mark\.)?(?:skip|xfail|importorskip)|unittest\.(?:skip|expectedFailure)|@skip(?:If|Unless)?\b|\b(?:it|test|describe|context|suite)\.(?:skip|only|todo|fixme|failing)\b|\b(?:xit|xdescribe|xtest|xcontext|fit|fdescribe|fcontext)\s*\(|#\[ignore|@(?:Disabled|Ignore)\b|\[(?:Ignore|Fact\(Skip)|Skip\s*=\s*"|markTestSkipped|@tag :?skip|\bskip\s+["']|skip:\s*true|GTEST_SKIP|DISABLED_|XCTSkip|^\s*//go:build ignore`)
 	// excused finds code that makes a failing command pass.
-	excused = lazily(`\|\|\s*(?:true|:|exit 0|echo\b)|--passWithNoTests|--if-present\b|continue-on-error:\s*true|set \+e\b|--exit-zero|--no-fail\b|-Dmaven\.test\.failure\.ignore|-DskipTests`)
+	excused = centurion.Pattern(`\|\|\s*(?:true|:|exit 0|echo\b)|--passWithNoTests|--if-present\b|continue-on-error:\s*true|set \+e\b|--exit-zero|--no-fail\b|-Dmaven\.test\.failure\.ignore|-DskipTests`)
 	// threshold finds a limit for a check.
-	threshold = lazily(`(?i)(?:fail[_-]under|threshold|min(?:imum)?[_-]?coverage|branches|functions|lines|statements)["']?\s*[:=]\s*(\d+(?:\.\d+)?)`)
+	threshold = centurion.Pattern(`(?i)(?:fail[_-]under|threshold|min(?:imum)?[_-]?coverage|branches|functions|lines|statements)["']?\s*[:=]\s*(\d+(?:\.\d+)?)`)
 )
 
 // runnerFiles are test runners' own settings.
-var runnerFiles = lazily(`(?:^|/)(?:(?:jest|vitest|karma|playwright|cypress|ava)\.config\.\w+|pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|phpunit\.xml(?:\.dist)?|\.mocharc\.\w+|\.coveragerc|codecov\.ya?ml|\.nycrc(?:\.json)?)$`)
+var runnerFiles = centurion.Pattern(`(?:^|/)(?:(?:jest|vitest|karma|playwright|cypress|ava)\.config\.\w+|pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|phpunit\.xml(?:\.dist)?|\.mocharc\.\w+|\.coveragerc|codecov\.ya?ml|\.nycrc(?:\.json)?)$`)
 
 // weakened lists the checks that a change has deleted or weakened, one line each. Tests that were renamed or moved to another file do not count.
 func weakened(diff []centurion.FileDiff, command string) []string {
@@ -125,7 +125,7 @@ func assertions(f centurion.FileDiff, sign byte) (n int) {
 	return n
 }
 
-var comment = lazily(`^\s*(?://|#(?: |$)|\*|/\*)`)
+var comment = centurion.Pattern(`^\s*(?://|#(?: |$)|\*|/\*)`)
 
 func weakenedTests(f centurion.FileDiff, moved map[string]bool) []string {
 	var out []string
@@ -170,8 +170,8 @@ func runsChecks(file string) bool {
 }
 
 var (
-	npmTest    = lazily(`^\s*"(?:pre|post)?test(?::[\w-]+)?"\s*:`)
-	makeTarget = lazily(`^(?:test|check|verify|lint)[\w-]*\s*:`)
+	npmTest    = centurion.Pattern(`^\s*"(?:pre|post)?test(?::[\w-]+)?"\s*:`)
+	makeTarget = centurion.Pattern(`^(?:test|check|verify|lint)[\w-]*\s*:`)
 )
 
 // weakenedRunner examines files that run tests: a script of package.json, a target of a Makefile, a threshold.

@@ -19,11 +19,6 @@ import (
 func attached(t *testing.T, room int, files map[string]string, paths ...string) (Attached, error) {
 	t.Helper()
 	dir := t.TempDir()
-	ws, err := workspace.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = ws.Close() })
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -32,6 +27,17 @@ func attached(t *testing.T, room int, files map[string]string, paths ...string) 
 	for i, p := range paths {
 		paths[i] = filepath.Join(dir, p)
 	}
+	return attachedAt(t, dir, room, paths...)
+}
+
+// attachedAt is attached for files that are there already.
+func attachedAt(t *testing.T, dir string, room int, paths ...string) (Attached, error) {
+	t.Helper()
+	ws, err := workspace.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
 	return Attach(ws, paths, room)
 }
 

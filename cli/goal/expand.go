@@ -116,7 +116,7 @@ func positional(words []string, n, highest int) string {
 func SplitArgs(text string) []string {
 	var out []string
 	for _, m := range argument.FindAllString(text, -1) {
-		if len(m) > 1 && (m[0] == '"' || m[0] == '\'') {
+		if len(m) > 1 && (m[0] == '"' || m[0] == '\'') && m[len(m)-1] == m[0] {
 			m = m[1 : len(m)-1]
 		}
 		out = append(out, m)

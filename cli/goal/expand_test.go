@@ -62,6 +62,7 @@ func TestExpand(t *testing.T) {
 		"words":                {"$1, $2", "a b", "a, b"},
 		"the last takes all":   {"$1, $2", "a b c d", "a, b c d"},
 		"quotes":               {"$2 of $1!", `"a b" 'c d'`, "c d of a b!"},
+		"quotes of nobody":     {"$1 $2 $3", `'tis "x y`, `'tis "x y`},
 		"no place":             {"Do it.", "now", "Do it.\n\nnow"},
 		"only shell":           {"See !`date`", "now", "See [date]\n\nnow"},
 		"money":                {"$100, $10 and $1st cost $ARGUMENTSX", "x", "$100, $10 and $1st cost $ARGUMENTSX\n\nx"},

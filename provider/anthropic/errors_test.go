@@ -161,3 +161,46 @@ func (p *pinging) Read(b []byte) (int, error) {
 		return 0, io.ErrUnexpectedEOF
 	}
 }
+
+// What of an answer was not as the protocol has it is said; an event of a kind that is not known is only a sign of life.
+func TestWhatWasCut(t *testing.T) {
+	const (
+		text  = `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`
+		begin = `{"type":"message_start","message":{"id":"m"}}`
+	)
+	for want, events := range map[string][]string{
+		"an event is not JSON: {no":                                                  {"{no"},
+		"a block of the answer began twice":                                          {begin, text, text},
+		"another answer began in the middle of this one":                             {begin, `{"type":"message_start","message":{"id":"n"}}`},
+		"a call of a tool has no name":                                               {begin, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a"}}`},
+		"a piece of a call came before it began or after it ended: events were lost": {begin, `{"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":"{"}}`},
+		"m": {`{"type":"error","error":{"message":"m"}}`},
+		"n": {`{"type":"other","error":{"message":"n"}}`},
+		"":  {begin, begin, `{"type":"content_block_delta","index":3,"delta":{"type":"text_delta","text":"lost"}}`},
+	} {
+		d := anthropic.Wire{}.Decoder(func(provider.Delta) {})
+		var err error
+		for _, e := range events {
+			_, err = d.Event([]byte(e))
+		}
+		var got string
+		if e, ok := errors.AsType[*centurion.Error](err); ok {
+			got = e.Msg
+		}
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	d := anthropic.Wire{}.Decoder(func(provider.Delta) {})
+	for _, e := range []string{`{"type":"ping"}`, `{"type":"newer"}`} {
+		if piece, err := d.Event([]byte(e)); piece || err != nil || d.Over() {
+			t.Errorf("%s: %v, %v", e, piece, err)
+		}
+	}
+	whole := `{"type":"message","content":[],"stop_reason":"end_turn"}` // and each event of an answer is a piece of it: the provider works
+	for _, e := range append(events(begin, say(0, "a"), call(1, "A", "read", "{}"), reason("end_turn"), stop), whole) {
+		if piece, err := d.Event([]byte(e)); !piece || err != nil {
+			t.Errorf("%s: %v, %v", e, piece, err)
+		}
+	}
+}

@@ -31,7 +31,7 @@ func TestFiles(t *testing.T) {
 		{Role: provider.Assistant, Calls: []provider.Call{{ID: "1", Name: "read", Arguments: "{}"}}},
 		{Role: provider.Tool, CallID: "1", Text: "[image a.png, 1×1]", Files: []centurion.File{img}},
 		{Role: provider.Tool, CallID: "2", Text: " ", Files: []centurion.File{img}},
-		{Role: provider.User, Text: "look", Files: []centurion.File{img}},
+		{Role: provider.User, Text: "look", Files: []centurion.File{img, pdf}},
 		{Role: provider.User, Text: "\n", Files: []centurion.File{img}},
 		{Role: provider.User, Text: "hear", Files: []centurion.File{{Mime: "audio/ogg", Name: "a.ogg", Data: []byte("OggS")}}},
 		{Role: provider.User, Text: "<status>", Fleeting: true},
@@ -47,7 +47,7 @@ func TestFiles(t *testing.T) {
 	want := `[{"role":"user","content":[{"type":"document","title":"x.pdf","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0x"}},{"type":"text","text":"Read them.","cache_control":{"type":"ephemeral"}}]},` +
 		`{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"read","input":{}}]},` +
 		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":[{"type":"text","text":"[image a.png, 1×1]"},` + image + `]},{"type":"tool_result","tool_use_id":"2","content":[` + image + `]},` +
-		image + `,{"type":"text","text":"look"},` + image + `,{"type":"text","text":"[file a.ogg is left out: it cannot be sent here]"},{"type":"text","text":"hear","cache_control":{"type":"ephemeral"}},{"type":"text","text":"<status>"}]}]`
+		image + `,{"type":"document","title":"x.pdf","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0x"}},{"type":"text","text":"look"},` + image + `,{"type":"text","text":"[file a.ogg is left out: it cannot be sent here]"},{"type":"text","text":"hear","cache_control":{"type":"ephemeral"}},{"type":"text","text":"<status>"}]}]`
 	if s := strings.ReplaceAll(string(got.Messages), data, "DATA"); s != want {
 		t.Errorf("\n got %s\nwant %s", s, want)
 	}

@@ -138,6 +138,9 @@ func collect(t testing.TB, c *provider.Client, req provider.Request) result {
 			r.err = err
 			continue
 		}
+		if d.Text == "" && (d.Type == provider.Text || d.Type == provider.Reasoning || d.Type == provider.CallInput) {
+			t.Fatalf("a piece is empty: %+v", d)
+		}
 		switch d.Type {
 		case provider.Waiting:
 			r.waits = append(r.waits, d.Wait)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -121,8 +122,11 @@ func TestRequestFields(t *testing.T) {
 		"who thinks takes none": {anthropic.Wire{}, provider.Request{Messages: hello, Temperature: new(0.5)},
 			map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 2000}}, "temperature", nil},
 		"a field more":    {anthropic.Wire{}, provider.Request{Messages: hello}, map[string]any{"top_k": 5}, "top_k", 5.0},
-		"a field of ours": {anthropic.Wire{}, provider.Request{Messages: hello}, map[string]any{"max_tokens": 5, "stream": false, "model": "x"}, "max_tokens", 5.0},
+		"a field of ours": {anthropic.Wire{}, provider.Request{Messages: hello}, map[string]any{"max_tokens": 5, "messages": []int{}}, "max_tokens", 5.0},
 		"that stays":      {anthropic.Wire{}, provider.Request{Messages: hello}, map[string]any{"stream": false}, "stream", true},
+		"the model stays": {anthropic.Wire{}, provider.Request{Messages: hello}, map[string]any{"model": "x"}, "model", "claude-test"},
+		"and the tools":   {anthropic.Wire{}, provider.Request{Messages: hello}, map[string]any{"tools": 1}, "tools", nil},
+		"another's input": {anthropic.Wire{}, provider.Request{Messages: hello}, map[string]any{"input": 1}, "input", nil},
 		"no tools":        {anthropic.Wire{}, provider.Request{Messages: hello}, nil, "tool_choice", nil},
 		"no system":       {anthropic.Wire{}, provider.Request{Messages: hello, System: " \n"}, nil, "system", nil},
 	}
@@ -131,7 +135,8 @@ func TestRequestFields(t *testing.T) {
 			if _, _, err := (anthropic.Wire{}).Request(ref, tt.req, map[string]any{"odd": func() {}}); err == nil {
 				t.Error("a field that cannot be written was left out without a word")
 			}
-			if _, got := sent(t, tt.wire, tt.req, tt.extra); got[tt.field] != tt.want {
+			_, plain := sent(t, tt.wire, tt.req, nil)
+			if _, got := sent(t, tt.wire, tt.req, tt.extra); got[tt.field] != tt.want || !reflect.DeepEqual(got["messages"], plain["messages"]) {
 				t.Errorf("%s is %v, not %v", tt.field, got[tt.field], tt.want)
 			}
 		})
@@ -151,6 +156,8 @@ func TestRequestOfOddHistory(t *testing.T) {
 		"empty texts": {[]provider.Message{user(" "), assistant("\n"), user("")}, "user:(empty) | assistant:(empty) | user:(empty)"},
 		"thinking alone": {[]provider.Message{user("a"), {Role: provider.Assistant, Thoughts: []provider.Thought{{Text: "hm", Metadata: signed("s")}}}, user("b")},
 			"user:a | assistant:[thinking],(empty) | user:b"},
+		"thoughts said to be behind the end": {[]provider.Message{user("a"), {Role: provider.Assistant, Text: "bc", Calls: []provider.Call{{ID: "x", Name: "n"}}, Thoughts: []provider.Thought{
+			{Text: "hm", Metadata: signed("s"), Said: 99}, {Text: "hm", Metadata: signed("s"), Said: 1, Calls: 99}}}}, "user:a | assistant:bc,[thinking],[tool_use x {}],[thinking]"},
 		"text of spaces before a call": {[]provider.Message{user("a"), {Role: provider.Assistant, Text: "\n\n", Calls: []provider.Call{{ID: "x", Name: "n"}}},
 			{Role: provider.Tool, CallID: "x"}}, "user:a | assistant:[tool_use x {}] | user:[tool_result]"},
 		"ids and arguments of another provider": {[]provider.Message{user("a"), {Role: provider.Assistant, Calls: []provider.Call{{ID: "AZaz09_-", Name: "n", Arguments: `[{"a":1}]`},

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/json"
+	"maps"
 	"net/url"
 	"slices"
 	"testing"
@@ -193,5 +194,26 @@ func TestAddProvider(t *testing.T) {
 	empty.AddProvider(Provider{ID: "own", BaseURL: "http://own/v1"})
 	if p, ok := empty.Provider("own"); !ok || p.Name != "own" || len(empty.Providers()) != 1 {
 		t.Errorf("got %+v", p)
+	}
+}
+
+// A provider has all of its models, by id, and all providers are listed in the order in which they are searched.
+func TestEveryModelIsListed(t *testing.T) {
+	c := New()
+	var order []string
+	for _, p := range c.Providers() {
+		order = append(order, p.ID)
+		ids := slices.Sorted(maps.Keys(c.providers[p.ID].models))
+		for i, m := range p.Models {
+			if i >= len(ids) || m.ID != ids[i] || cmp.Diff(c.providers[p.ID].models[m.ID], m) != "" {
+				t.Errorf("%s has %+v at %d", p.ID, m, i)
+			}
+		}
+		if one, ok := c.Provider(p.ID); len(p.Models) != len(ids) || !ok || cmp.Diff(one, p) != "" {
+			t.Errorf("%s has %d models, want %d", p.ID, len(p.Models), len(ids))
+		}
+	}
+	if !slices.Equal(order, c.order) || len(order) != len(c.providers) {
+		t.Errorf("the order is %q, want %q", order, c.order)
 	}
 }

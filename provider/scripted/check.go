@@ -1,15 +1,15 @@
 package scripted
 
 import (
+	"centurion"
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
 
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var toolName = centurion.Pattern(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // check returns what a strict provider would refuse about a request, or "".
 func check(r Request, rewinds, recasts bool) string {
@@ -161,7 +161,7 @@ func readTools(b []byte) (names []string, fault string) {
 		case fault != "":
 		case t.Type != "function":
 			fault = fmt.Sprintf("tools[%d] has the type %q instead of function", i, t.Type)
-		case !toolName.MatchString(name):
+		case !toolName().MatchString(name):
 			fault = fmt.Sprintf("tools[%d] has the name %q; only letters, digits, _ and - are allowed, 64 at most", i, name)
 		case seen[name]:
 			fault = fmt.Sprintf("two tools have the name %q", name)

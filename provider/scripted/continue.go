@@ -1,8 +1,8 @@
 package scripted
 
 import (
+	"centurion"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -17,7 +17,7 @@ const (
 )
 
 // hidden replaces a file that is not sent, or no longer: another model does not accept it, or a request may not have more files.
-var hidden = regexp.MustCompile(`\n\([^\n]* is not shown(?:: this model| any more)[^\n]*\)`)
+var hidden = centurion.Pattern(`\n\([^\n]* is not shown(?:: this model| any more)[^\n]*\)`)
 
 // line is a history as a session has sent it.
 type line struct {
@@ -86,11 +86,11 @@ func (l line) hasBeginningOf(now line) bool {
 
 // same reports whether a, of l, and b, of now, are the same message.
 func (l line) same(now line, a, b Message) bool {
-	if a.Role != b.Role || hidden.ReplaceAllString(a.Text, "") != hidden.ReplaceAllString(b.Text, "") || len(a.Calls) != len(b.Calls) {
+	if a.Role != b.Role || hidden().ReplaceAllString(a.Text, "") != hidden().ReplaceAllString(b.Text, "") || len(a.Calls) != len(b.Calls) {
 		return false
 	}
 	// The results before a user's message may have brought its files.
-	if !slices.Equal(a.Files, b.Files) && !hidden.MatchString(a.Text+b.Text) && a.Role != "user" {
+	if !slices.Equal(a.Files, b.Files) && !hidden().MatchString(a.Text+b.Text) && a.Role != "user" {
 		return false
 	}
 	if l.model == now.model && b.Reasoning != "" && a.Reasoning != b.Reasoning {

@@ -1,13 +1,13 @@
 package scripted
 
 import (
+	"centurion"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -125,7 +125,7 @@ func chatMessages(in *messagesRequest) []chatMessage {
 
 const maxCacheControls = 4 // in one request
 
-var blockID = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+var blockID = centurion.Pattern(`^[a-zA-Z0-9_-]+$`)
 
 // checkMessages returns what only the Messages API would refuse about a request, or "".
 func checkMessages(h http.Header, in *messagesRequest) string {
@@ -192,7 +192,7 @@ func checkAnswer(c messagesContent) (calls []string, fault string) {
 			return nil, fmt.Sprintf("content.%d: Invalid `signature` in `thinking` block", i)
 		case strings.HasSuffix(b.Type, "thinking") && len(b.Cache) > 0:
 			return nil, fmt.Sprintf("content.%d: cache_control cannot be set for thinking blocks", i)
-		case b.Type == "tool_use" && !blockID.MatchString(b.ID):
+		case b.Type == "tool_use" && !blockID().MatchString(b.ID):
 			return nil, fmt.Sprintf("content.%d.tool_use.id: %q does not match the pattern", i, b.ID)
 		case b.Type == "tool_use" && !isObject(string(b.Input)):
 			return nil, fmt.Sprintf("content.%d.tool_use.input: it is no object", i)

@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"centurion"
 	"encoding/json"
 	"net/http"
 	"regexp"
@@ -79,13 +80,13 @@ func (r Request) System() string {
 	return ""
 }
 
-var agentName = regexp.MustCompile(`(?i)^you are (?:the |an? )?([\w-]+)`)
+var agentName = centurion.Pattern(`(?i)^you are (?:the |an? )?([\w-]+)`)
 
 // Agent returns the lower-case name in a system prompt that starts with "You are the Name", or "".
 func (r Request) Agent() string { return agentIn(r.System()) }
 
 func agentIn(system string) string {
-	if g := agentName.FindStringSubmatch(system); g != nil {
+	if g := agentName().FindStringSubmatch(system); g != nil {
 		return strings.ToLower(g[1])
 	}
 	return ""
