@@ -165,7 +165,7 @@ type Base struct {
 	// LeftOut are untracked files that were too big to copy, biggest first, and LeftOutBytes is their total size.
 	LeftOut      []string `json:"left_out,omitempty"`
 	LeftOutBytes int64    `json:"left_out_bytes,omitempty"`
-	// Workspaces says how the worktrees of writers are made: "overlay", or "checkout: " with the reason.
+	// Workspaces says how the worktrees of writers are made: "overlay", or "checkout: " or "checkout, cloned: " with the reason.
 	Workspaces string `json:"workspaces,omitempty"`
 }
 

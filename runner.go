@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -15,7 +16,9 @@ const HostVariable = "CENTURION_HOST"
 // Command is a child process to run.
 type Command struct {
 	Script string // a script for bash, or for sh if there is no bash; on Windows for the sh of git
-	Dir    string // working directory, absolute
+	Dir    string // the directory of its workspace as commands see it, absolute
+	// Workdir is where in Dir the command runs, with slashes; "" is Dir itself.
+	Workdir string
 	// Workspace is the directory below which a confined command may write, absolute; "" means Dir.
 	Workspace string
 	// Lend are directories that a confined command can read, and for a time is let write below: see sandbox.Runner.Lend. The first command
@@ -33,6 +36,9 @@ type Command struct {
 	Output  io.Writer     // also gets the output while it comes, without keys, and never fails; may be nil
 	Keep    int           // kept bytes of output, half from the head and half from the tail; 0 means the runner's default
 }
+
+// Cwd is the working directory of the command, absolute.
+func (c Command) Cwd() string { return filepath.Join(c.Dir, filepath.FromSlash(c.Workdir)) }
 
 // NoTimeout is the [Command.Timeout] of a program that serves others until its context ends.
 const NoTimeout time.Duration = -1

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -212,7 +213,6 @@ type place struct {
 	err   error
 	aside string // its temporary directory
 	dirs  string // [centurion.Command.Dirs], one a line
-	using int    // running commands that have them; the runner's mutex protects it
 	confined
 
 	lending sync.Mutex     // held while something is lent or taken back; protects the next one
@@ -226,8 +226,9 @@ type placeKey struct {
 	dirs      string
 }
 
-// placeOf returns the place for a command, which is opened at its first one.
-func (r *Runner) placeOf(c centurion.Command) (*place, error) {
+// placeOf returns the place for a command, which is opened at its first one. It is not replaced before the command with that id is
+// forgotten; an empty id is a look or a loan.
+func (r *Runner) placeOf(c centurion.Command, id string) (*place, error) {
 	if r.Confine == nil || r.Confine.Way == confine.None {
 		return &place{}, nil
 	}
@@ -238,17 +239,21 @@ func (r *Runner) placeOf(c centurion.Command) (*place, error) {
 		key.checks, key.dirs = false, ""
 	}
 	r.mu.Lock()
+	if r.places == nil {
+		r.places, r.placed = map[placeKey]*place{}, map[string]*place{}
+	}
 	p := r.places[key]
-	other := mounted && p != nil && p.using == 0 && p.dirs != dirs && c.Script != "" // its helper sees other ones; looking at its files changes nothing
+	other := mounted && p != nil && p.dirs != dirs && c.Script != "" && // its helper sees other ones; looking at its files changes nothing
+		!slices.Contains(slices.Collect(maps.Values(r.placed)), p)
 	if p == nil || p.gone() || other {
-		if r.places == nil {
-			r.places = map[placeKey]*place{}
-		}
 		if p != nil {
 			_ = p.end()
 		}
 		p = &place{dirs: dirs}
 		r.places[key] = p
+	}
+	if id != "" {
+		r.placed[id] = p
 	}
 	r.mu.Unlock()
 	p.once.Do(func() { p.err = r.openPlace(p, key, c.Lend) })

@@ -313,43 +313,6 @@ func TestHeldCommandIsAdvised(t *testing.T) {
 	}
 }
 
-// TRIAL R11: whatever a command left behind ends with its workspace.
-func TestDaemonsEndWithTheWorkspace(t *testing.T) {
-	for _, script := range []string{
-		`setsid sh -c 'sleep 7777' >/dev/null 2>&1 &`,
-		`(setsid sh -c 'sleep 7777 & disown' >/dev/null 2>&1 &)`,
-		`env -i setsid -f sleep 7777 >/dev/null 2>&1`,
-		`nohup sleep 7777 >/dev/null 2>&1 &`,
-	} {
-		for _, way := range ways {
-			s := newScene(t, way)
-			if res := s.run(t, centurion.Command{Script: script}); res.ExitCode != 0 {
-				t.Errorf("%s, %s: exit %d, %s", way, script, res.ExitCode, res.Output)
-			}
-			if err := s.r.Release(s.project); err != nil {
-				t.Error(err)
-			}
-			if left := sleepers(t); len(left) > 0 {
-				t.Errorf("%s: %s left %v", way, script, left)
-			}
-		}
-	}
-}
-
-// sleepers lists the processes that the daemons above are.
-func sleepers(t *testing.T) (pids []string) {
-	names, err := processes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		if b, _ := os.ReadFile("/proc/" + name + "/cmdline"); strings.Contains(string(b), "sleep\x007777") {
-			pids = append(pids, name)
-		}
-	}
-	return pids
-}
-
 // A helper that was killed takes its commands with it, and the next command gets a new one.
 func TestHelperIsReplaced(t *testing.T) {
 	s := newScene(t, confine.Full)

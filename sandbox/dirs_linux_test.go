@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -33,18 +35,21 @@ func TestGrantedDirectories(t *testing.T) {
 	})
 }
 
+// loginScene has a workspace of layers, and a directory that is hidden from commands without it.
+func loginScene(t *testing.T) (s *scene, l centurion.Layers, login string) {
+	t.Helper()
+	s = newScene(t, confine.Full)
+	l, login = s.layers(t), filepath.Join(s.home, ".claude")
+	if err := errors.Join(s.r.Mount(l), os.Mkdir(login, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	return s, l, login
+}
+
 // In a workspace of layers there is one helper. It is replaced when other directories are granted, never while a command has them, and what
 // commands have written is there in each.
 func TestGrantedInLayers(t *testing.T) {
-	s := newScene(t, confine.Full)
-	l := s.layers(t)
-	if err := s.r.Mount(l); err != nil {
-		t.Fatal(err)
-	}
-	login := filepath.Join(s.home, ".claude")
-	if err := os.Mkdir(login, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	s, l, login := loginScene(t)
 	s.runIn(t, l, "echo one > one.txt")
 	c := centurion.Command{Script: `echo token > "` + login + `/x"; echo two > two.txt; cat one.txt; read line; cat three.txt`, Dir: l.At, Workspace: l.Workspace, Dirs: []string{login}}
 	var stdin *io.PipeWriter
@@ -82,7 +87,51 @@ func TestGrantedInLayers(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Error(err)
 	}
+	if again, err := s.r.Files(l.Workspace); err != nil || again != files {
+		t.Errorf("a look at the files has replaced the helper: %s, then %s, %v", files, again, err)
+	}
 	if res := s.runIn(t, l, `cat two.txt three.txt; cat "`+login+`/x" 2>/dev/null`); res.Output != "two\nthree\n" {
 		t.Errorf("a command after it: %q", res.Output)
+	}
+}
+
+// A command with directories of its own ends no other one of its workspace, whether they start together or the other is running.
+func TestGrantedBesideOthers(t *testing.T) {
+	s, l, login := loginScene(t)
+	plain := centurion.Command{Script: "echo ok", Dir: l.At, Workspace: l.Workspace}
+	granted := plain
+	granted.Dirs = []string{login}
+	run := func(c centurion.Command) error {
+		res, err := s.r.Run(t.Context(), c)
+		if err == nil && (res.ExitCode != 0 || res.Output != "ok\n") {
+			err = fmt.Errorf("exit %d, %q", res.ExitCode, res.Output)
+		}
+		return err
+	}
+	for range 10 {
+		var both guard.Group
+		both.Go("granted", func() error { return run(granted) })
+		both.Go("plain", func() error { return run(plain) })
+		if err := both.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	running := plain
+	running.Script = "read line; echo ok"
+	stdin, told := io.Pipe()
+	running.Input = stdin
+	begun := make(chan struct{})
+	running.Begun = func() { close(begun) }
+	var group guard.Group
+	group.Go("running", func() error { return run(running) })
+	<-begun
+	if err := run(granted); err != nil {
+		t.Error(err)
+	}
+	if _, err := io.WriteString(told, "go on\n"); err != nil {
+		t.Error(err)
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
 	}
 }

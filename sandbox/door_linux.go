@@ -72,9 +72,12 @@ func (d *door) close() error {
 	return err
 }
 
-// environment returns the variables by which programs find the proxy. What runs in the same network needs none.
-func (d *door) environment(id string) (env []string) {
-	proxy := "http://" + id + ":x@" + d.listener.Addr().String()
+// doorAddress is where a door listens, in a network of its own. No service has this port, and the kernel gives it to no client (it ends at 60999).
+const doorAddress = "127.0.0.1:61831"
+
+// doorEnvironment returns the variables by which programs find the proxy. What runs in the same network needs none.
+func doorEnvironment(id string) (env []string) {
+	proxy := "http://" + id + ":x@" + doorAddress
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
 		env = append(env, name+"="+proxy, strings.ToLower(name)+"="+proxy)
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -42,6 +43,9 @@ func TestConnectionsByName(t *testing.T) {
 	}))
 	defer served.Close()
 	connect := func(ctx context.Context, address string) (net.Conn, error) {
+		if strings.HasPrefix(address, "down.example:") {
+			return nil, errors.New("nobody answers at " + address)
+		}
 		if !strings.HasPrefix(address, "good.example:") {
 			return nil, &centurion.Error{Kind: centurion.KindPermission, Msg: "not allowed: network " + address}
 		}
@@ -55,6 +59,8 @@ func TestConnectionsByName(t *testing.T) {
 		"plain":          {`ask "GET http://good.example/out"`, "hello from good.example/out", ""},
 		"refused tunnel": {`ask "CONNECT bad.example:443"`, "403 Forbidden", "not allowed: network bad.example:443"},
 		"refused plain":  {`ask "GET http://bad.example/"`, "403 Forbidden", "not allowed: network bad.example:80"},
+		"down":           {`ask "CONNECT down.example:443"`, "502 Bad Gateway", "nobody answers at down.example:443"},
+		"down, plain":    {`ask "GET http://down.example:81/"`, "502 Bad Gateway", "nobody answers at down.example:81"},
 		"no host":        {`ask "GET /etc/passwd"`, "400 Bad Request", ""},
 		"another id":     {`ask "CONNECT good.example:443" "" "someone:x"`, "407 Proxy Authentication Required", ""},
 		"its own":        {`case $NO_PROXY in *127.0.0.1*) echo own;; esac`, "own", ""},
@@ -143,4 +149,30 @@ func TestConnectionEndsWithItsCommand(t *testing.T) {
 	if err := errors.Join(d.close(), group.Wait()); err != nil {
 		t.Error(err)
 	}
+}
+
+// A door is closed when the requests that it still serves have ended, and takes no more.
+func TestDoorWaitsForRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &door{}
+		d.busy.Add(1)
+		closed := make(chan error, 1)
+		var group guard.Group
+		group.Go("close", func() error {
+			closed <- d.close()
+			return nil
+		})
+		synctest.Wait()
+		if len(closed) != 0 {
+			t.Error("closed while a request was served")
+		}
+		w := httptest.NewRecorder()
+		if d.ServeHTTP(w, httptest.NewRequest("GET", "http://good.example/", nil)); w.Body.Len() > 0 {
+			t.Errorf("a late request is answered: %s", w.Body)
+		}
+		d.busy.Done()
+		if err := errors.Join(<-closed, group.Wait()); err != nil {
+			t.Error(err)
+		}
+	})
 }

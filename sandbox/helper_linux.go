@@ -43,10 +43,11 @@ type toHelper struct {
 	Back  bool     `json:",omitempty"`
 }
 
-// fromHelper answers the policy, without an ID and with the listening socket for connections by name, or tells that a command has begun or
+// fromHelper answers the policy, without an ID, brings the listening socket for connections by name, or tells that a command has begun or
 // exited. Where the helper has a process namespace, the process id comes as the sender's credentials, which the kernel translates.
 type fromHelper struct {
 	ID     string `json:",omitempty"`
+	Door   bool   `json:",omitempty"` // the socket comes with it
 	PID    int    `json:",omitempty"`
 	Error  string `json:",omitempty"`
 	Exited bool   `json:",omitempty"`
@@ -87,6 +88,8 @@ type serving struct {
 	way    confine.Way
 	policy confine.Policy // once entered
 
+	offline, online *confine.Launcher // nil before the first command
+
 	mu       sync.Mutex     // held from a fork until the command is known, so that no exit is missed
 	commands map[int]string // the ids of running commands
 	exceeded map[int]string // the limit for which a running command was killed
@@ -107,8 +110,7 @@ func (h *serving) serve() error {
 		return err
 	}
 	h.way = first.Way
-	offline, online, door, err := h.enter(*first.Policy, first.Limits)
-	if err != nil {
+	if err := h.enter(*first.Policy, first.Limits); err != nil {
 		return h.send(fromHelper{Error: err.Error()}, nil)
 	}
 	defer h.endAll() // however the host's end of the socket closes
@@ -120,13 +122,7 @@ func (h *serving) serve() error {
 		return nil
 	})
 	group.Go("watch limits", func() error { return h.watch(first.Limits) })
-	var rights []byte
-	if door != nil {
-		rights = unix.UnixRights(int(door.Fd()))
-	}
-	err = h.send(fromHelper{}, rights)
-	_ = door.Close() // the host accepts; there may be none
-	if err != nil {
+	if err := h.send(fromHelper{}, nil); err != nil {
 		return err
 	}
 	for {
@@ -143,11 +139,7 @@ func (h *serving) serve() error {
 			}
 			continue
 		}
-		launcher := offline
-		if m.Network {
-			launcher = online
-		}
-		if err := h.start(launcher, m, fds); err != nil {
+		if err := h.start(m, fds); err != nil {
 			return err
 		}
 	}
@@ -169,27 +161,42 @@ func (h *serving) lend(m toHelper) error {
 	return h.send(fromHelper{ID: m.ID, Exited: true}, nil)
 }
 
-// enter confines this process. It returns its confined threads and, with namespaces, a listening socket in the network of the one without
-// network.
-func (h *serving) enter(p confine.Policy, limits confine.Limits) (offline, online *confine.Launcher, door *os.File, err error) {
+// enter confines this process.
+func (h *serving) enter(p confine.Policy, limits confine.Limits) (err error) {
 	if h.way == confine.Full {
 		capTasks(limits)
 		p, err = confine.Enter(p)
-		h.policy = p
 	} else {
 		err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	}
-	if err != nil {
-		return nil, nil, nil, err
+	h.policy = p
+	return err
+}
+
+// launch makes the confined threads, with a network of its own for the one without network. It is done for the first command: a workspace
+// whose files are only read and written needs none. A command could exchange what a later thread is confined by, so both are made before it.
+func (h *serving) launch() (err error) {
+	if h.offline == nil {
+		offline, err := h.policy.Launch(h.way, false)
+		if err == nil && h.way == confine.Full {
+			err = h.openDoor(offline)
+		}
+		if err != nil {
+			return err
+		}
+		h.offline = offline
 	}
-	if offline, err = p.Launch(h.way, false); err == nil {
-		online, err = p.Launch(h.way, true)
+	if h.online == nil {
+		h.online, err = h.policy.Launch(h.way, true)
 	}
-	if err != nil || h.way != confine.Full {
-		return offline, online, nil, err
-	}
-	err = offline.Do(func() error {
-		l, err := net.Listen("tcp4", "127.0.0.1:0")
+	return err
+}
+
+// openDoor listens in the network of a confined thread, and gives the socket to the host, which accepts.
+func (h *serving) openDoor(offline *confine.Launcher) error {
+	var door *os.File
+	err := offline.Do(func() error {
+		l, err := net.Listen("tcp4", doorAddress)
 		if err != nil {
 			return err
 		}
@@ -197,7 +204,11 @@ func (h *serving) enter(p confine.Policy, limits confine.Limits) (offline, onlin
 		door, err = l.(*net.TCPListener).File()
 		return err
 	})
-	return offline, online, door, err
+	if err != nil {
+		return err
+	}
+	defer door.Close()
+	return h.send(fromHelper{Door: true}, unix.UnixRights(int(door.Fd())))
 }
 
 // receive reads the next message and the descriptors that came with it.
@@ -239,12 +250,19 @@ func firstOf(fds []int) int {
 }
 
 // start starts a command and tells the host. An error means that the host is gone.
-func (h *serving) start(launcher *confine.Launcher, m toHelper, fds []int) (err error) {
+func (h *serving) start(m toHelper, fds []int) (err error) {
 	defer func() {
 		for _, fd := range fds {
 			_ = unix.Close(fd)
 		}
 	}()
+	if err := h.launch(); err != nil {
+		return h.send(fromHelper{ID: m.ID, Error: err.Error()}, nil)
+	}
+	launcher := h.offline
+	if m.Network {
+		launcher = h.online
+	}
 	for range startTries {
 		if err = h.fork(launcher, m, fds); !errors.Is(err, unix.EAGAIN) {
 			break

@@ -49,7 +49,7 @@ var ntResumeProcess = windows.NewLazySystemDLL("ntdll.dll").NewProc("NtResumePro
 
 // startJob starts a command in a job object with limits. It runs nothing before it is in there.
 func startJob(c centurion.Command, args, env []string, s streams, most confine.Limits) (*job, error) {
-	j := &job{most: most, cmd: &exec.Cmd{Path: args[0], Args: args, Dir: c.Dir, Env: env, SysProcAttr: &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP}}}
+	j := &job{most: most, cmd: &exec.Cmd{Path: args[0], Args: args, Dir: c.Cwd(), Env: env, SysProcAttr: &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP}}}
 	s.set(j.cmd)
 	err := j.open()
 	if err == nil {

@@ -26,7 +26,7 @@ type keeper struct {
 	cmd   *exec.Cmd
 	conn  hostConn
 	way   confine.Way
-	door  *door // nil without namespaces
+	door  *door // of the reading goroutine; nil without namespaces, and before the first command
 	group guard.Group
 
 	mu      sync.Mutex // protects the fields below
@@ -113,9 +113,6 @@ func startKeeper(how *Confinement, p confine.Policy, env []string) (*keeper, err
 		return nil, err
 	}
 	k.group.Go("read helper", k.read)
-	if k.door != nil {
-		k.group.Go("connect by name", k.door.serve)
-	}
 	return k, nil
 }
 
@@ -143,14 +140,10 @@ func (k *keeper) greet(p confine.Policy, limits confine.Limits) error {
 	if err != nil {
 		return err
 	}
-	m, _, listener, err := k.receive()
+	m, _, _, err := k.receive()
 	if err == nil && m.Error != "" {
 		err = errors.New(m.Error)
 	}
-	if err != nil || k.way != confine.Full {
-		return err
-	}
-	k.door, err = openDoor(listener, k.command)
 	return err
 }
 
@@ -178,13 +171,21 @@ func (k *keeper) receive() (m fromHelper, pid, fd int, err error) {
 			}
 		}
 	}
-	return m, pid, firstOf(descriptors(oob[:rights])), json.Unmarshal(buf[:n], &m)
+	err = json.Unmarshal(buf[:n], &m)
+	return m, pid, firstOf(descriptors(oob[:rights])), err
 }
 
 // read takes the helper's messages until it ends; then all its commands have ended, too.
 func (k *keeper) read() error {
 	for {
-		m, pid, _, err := k.receive()
+		m, pid, fd, err := k.receive()
+		if err == nil && m.Door {
+			if k.door, err = openDoor(fd, k.command); err == nil {
+				k.group.Go("connect by name", k.door.serve)
+				continue
+			}
+			_ = k.conn.Close() // so that the helper ends
+		}
 		k.mu.Lock()
 		if err != nil {
 			k.gone = true
@@ -231,8 +232,8 @@ func (k *kept) end(code int, err error) {
 
 // start starts a command in the helper, and connect makes its connections by name.
 func (k *keeper) start(m toHelper, s streams, connect centurion.Dial) (*kept, error) {
-	if connect != nil && k.door != nil && !m.Network { // with the network, the proxy is not where the command is
-		m.Env = append(m.Env, k.door.environment(m.ID)...)
+	if connect != nil && k.way == confine.Full && !m.Network { // with the network, the proxy is not where the command is
+		m.Env = append(m.Env, doorEnvironment(m.ID)...)
 	}
 	b, err := json.Marshal(m)
 	if err != nil {

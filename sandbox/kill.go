@@ -45,8 +45,5 @@ func (r *Runner) forget(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.running, id)
-	if p := r.granted[id]; p != nil {
-		p.using--
-		delete(r.granted, id)
-	}
+	delete(r.placed, id)
 }

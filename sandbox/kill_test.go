@@ -4,13 +4,19 @@ package sandbox
 
 import (
 	"crypto/rand"
+	"encoding/json"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
 	"centurion"
 	"centurion/guard"
+	"centurion/sandbox/confine"
 )
 
 // Killed commands are gone at once, whatever they do, also those that have left their group, and nothing begins any more.
@@ -89,5 +95,57 @@ func TestKillOfBeginning(t *testing.T) {
 			_, _ = Sweep(t.Context(), mark)
 			t.Fatalf("left behind: %v, %v", left, err)
 		}
+	}
+}
+
+// starts is a helper whose commands begin as a test says.
+type starts struct {
+	hostConn
+	begin func(m toHelper)
+}
+
+func (s starts) WriteMsgUnix(b, _ []byte, _ *net.UnixAddr) (int, int, error) {
+	var m toHelper
+	err := json.Unmarshal(b, &m)
+	s.begin(m)
+	return len(b), 0, err
+}
+
+// Kill comes after the look whether it was called, and before the command is known: what has left its group by then ends, too.
+func TestKillDuringAStart(t *testing.T) {
+	dir, id := t.TempDir(), rand.Text()
+	r := &Runner{Confine: &Confinement{Way: confine.Files}}
+	k := &keeper{way: confine.Files, started: map[string]*kept{}}
+	var shell, stray *exec.Cmd
+	begin := func(env []string) *exec.Cmd {
+		cmd := &exec.Cmd{Path: "/bin/sleep", Args: []string{"sleep", "60"}, Env: env, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+		return cmd
+	}
+	k.conn = starts{begin: func(m toHelper) {
+		shell, stray = begin(nil), begin(m.Env)
+		for end := time.Now().Add(20 * time.Second); !marked(stray.Process.Pid, commandVariable+"="+id) && time.Now().Before(end); { // it has no environment while it begins
+			runtime.Gosched()
+		}
+		r.Kill()
+		c := k.command(m.ID)
+		c.shell = shell.Process.Pid
+		close(c.begun)
+	}}
+	p := &place{confined: confined{keeper: k}}
+	p.once.Do(func() {}) // it is open
+	r.places, r.placed = map[placeKey]*place{{workspace: dir}: p}, map[string]*place{}
+	if _, err := r.start("/bin/sh", centurion.Command{Script: "x", Dir: dir}, id, streams{}); err != nil {
+		t.Fatal(err)
+	}
+	_ = shell.Wait() // it was killed
+	if running(stray.Process.Pid) {
+		t.Error("what the command has left behind goes on")
 	}
 }

@@ -49,7 +49,7 @@ func (r *Runner) Files(workspace string) (string, error) {
 	if !ok {
 		return "", &centurion.Error{Op: "mount layers", Kind: centurion.KindNotFound, Msg: workspace + " is no workspace of layers"}
 	}
-	p, err := r.placeOf(centurion.Command{Workspace: workspace})
+	p, err := r.placeOf(centurion.Command{Workspace: workspace}, "")
 	if err == nil && r.stopped() {
 		err = errHelperGone
 	}

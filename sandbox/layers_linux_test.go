@@ -73,6 +73,36 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// A command that begins below the directory of its workspace is told so, and its workspace is the same.
+func TestWorkdir(t *testing.T) {
+	layered, plain := newScene(t, confine.Full), newScene(t, confine.Files)
+	l := layered.layers(t)
+	if err := layered.r.Mount(l); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		r       *Runner
+		command centurion.Command
+	}{
+		"layers":     {layered.r, centurion.Command{Dir: l.At, Workspace: l.Workspace, Workdir: "d"}},
+		"files":      {plain.r, centurion.Command{Dir: plain.project, Workdir: "d/e/.."}},
+		"unconfined": {&Runner{}, centurion.Command{Dir: plain.project, Workdir: "d"}},
+	} {
+		if err := os.MkdirAll(filepath.Join(plain.project, "d/e"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		c.command.Script = `pwd; echo "$PWD"; echo x > ../above; cat ../above`
+		dir := filepath.Join(c.command.Dir, "d")
+		if res, err := c.r.Run(t.Context(), c.command); err != nil || res.Output != dir+"\n"+dir+"\nx\n" {
+			t.Errorf("%s: %q, %v", name, res.Output, err)
+		}
+		c.command.Workdir = "nowhere"
+		if res, err := c.r.Run(t.Context(), c.command); err == nil {
+			t.Errorf("%s: %+v", name, res)
+		}
+	}
+}
+
 // A check runs in the helper of the other commands: two over one upper layer would not see each other's files.
 func TestChecksShareLayers(t *testing.T) {
 	s := newScene(t, confine.Full)

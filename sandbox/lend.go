@@ -14,7 +14,7 @@ func (r *Runner) Lend(c centurion.Command, dir string) (back func(), err error) 
 		return func() {}, nil
 	}
 	dir = filepath.Clean(dir)
-	p, err := r.placeOf(c)
+	p, err := r.placeOf(c, "")
 	if err == nil {
 		err = p.give(dir, r.Confine.Protect)
 	}

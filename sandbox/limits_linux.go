@@ -147,7 +147,7 @@ func (h *serving) endAll() {
 }
 
 // endTime is how long a helper tries to end what runs below it.
-const endTime = 3 * time.Second
+const endTime = 5 * time.Second
 
 // patience is the number of looks in a row at which everything ends: several commands may have to end one after the other, and on a busy
 // machine a killed one is still there at the next look.

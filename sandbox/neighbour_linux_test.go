@@ -1,11 +1,14 @@
 package sandbox
 
 import (
+	"errors"
 	"net"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"centurion"
 )
@@ -71,5 +74,39 @@ func commandDials(script string) func(t *testing.T, r *Runner, address string) {
 			_, _ = r.Run(t.Context(), centurion.Command{Script: strings.ReplaceAll(script, "%s", address), Dir: t.TempDir()})
 		}()
 		t.Cleanup(func() { <-ended })
+	}
+}
+
+// A connection that no process has at the moment, since it is on its way from one to another, may be anybody's of this user.
+func TestNeighbourOnTheWay(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	theirs, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	file, err := theirs.(*net.TCPConn).File()
+	if err == nil {
+		err = errors.Join(unix.Sendmsg(pair[0], []byte("x"), unix.UnixRights(int(file.Fd())), nil, 0), file.Close(), theirs.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := Neighbour(ours); p != (Peer{Refused: peerUnknown}) {
+		t.Errorf("%+v", p)
 	}
 }

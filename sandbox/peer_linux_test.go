@@ -160,6 +160,8 @@ func TestPeerThatHasEnded(t *testing.T) {
 		}
 		if p := (&Runner{}).Peer(c); (p.Refused == peerUnknown) != ends || p.PID != pid {
 			t.Errorf("ended %v: %+v", ends, p)
+		} else if ends && tellsEnds(t, c) && p != (Peer{PID: pid, Refused: peerUnknown}) {
+			t.Errorf("%+v is told of whoever has the number now", p)
 		}
 		_ = c.Close()
 		if !ends {
@@ -171,6 +173,25 @@ func TestPeerThatHasEnded(t *testing.T) {
 	defer other.Close()
 	if pid, held := peerPID(one); pid != 0 || held() {
 		t.Errorf("a pipe has process %d", pid)
+	}
+}
+
+// One namespace of its own is enough to hide from this host: its processes there, or its files.
+func TestPeerInANamespaceOfItsOwn(t *testing.T) {
+	for name, flags := range map[string]uintptr{"user": syscall.CLONE_NEWUSER, "pid": syscall.CLONE_NEWPID, "mnt": syscall.CLONE_NEWNS, "none": 0} {
+		if os.Geteuid() != 0 && flags != 0 {
+			flags |= syscall.CLONE_NEWUSER // without it only root makes the others
+		}
+		cmd := exec.Command("sleep", "60")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
+		if err := cmd.Start(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if p := look(cmd.Process.Pid); (p.Refused == peerElsewhere) != (flags != 0) || flags == 0 && p.Refused != "" {
+			t.Errorf("%s: %+v", name, p)
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
 	}
 }
 

@@ -63,7 +63,7 @@ func (c *confined) start(m centurion.Command, args, env []string, id string, s s
 	if helper == nil {
 		return startChild(m, args, env, s)
 	}
-	dir := m.Dir
+	dir := m.Cwd()
 	if !c.layered {
 		real, err := filepath.EvalSymlinks(dir) // a link may lie in something hidden
 		if err != nil {

@@ -37,7 +37,7 @@ func (c *child) release() {}
 // startChild starts a command as a child of this process, in a process group of its own. It sets no parent-death signal: the kernel sends
 // that when the forking thread ends, and Go ends threads at will, so it would kill living commands.
 func startChild(c centurion.Command, args, env []string, s streams) (*child, error) {
-	cmd := &exec.Cmd{Path: args[0], Args: args, Dir: c.Dir, Env: env, SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
+	cmd := &exec.Cmd{Path: args[0], Args: args, Dir: c.Cwd(), Env: env, SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
 	s.set(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ type Runner struct {
 	killed  bool               // no command starts any more: see [Runner.Kill]
 	running map[string]process // by the id in their environment
 	places  map[placeKey]*place
-	granted map[string]*place // of running commands with directories of their own, by id
+	placed  map[string]*place // of commands that run or start, by id
 }
 
 var _ centurion.Runner = (*Runner)(nil)
@@ -157,9 +157,9 @@ func (r *Runner) Run(ctx context.Context, c centurion.Command) (centurion.Comman
 // prepare finds the shell for a command and checks that its directory exists.
 func (r *Runner) prepare(c centurion.Command) (shell string, err error) {
 	_, mounted := r.layers.of(c.Workspace)
-	if info, err := os.Stat(c.Dir); !mounted && (err != nil || !info.IsDir()) {
+	if info, err := os.Stat(c.Cwd()); !mounted && (err != nil || !info.IsDir()) {
 		return "", &centurion.Error{Op: runOp, Kind: centurion.KindNotFound,
-			Msg: fmt.Sprintf("%q is not a directory", c.Dir), Hint: "give an existing directory to run in"}
+			Msg: fmt.Sprintf("%q is not a directory", c.Cwd()), Hint: "give an existing directory to run in"}
 	}
 	return findShell()
 }
@@ -282,8 +282,13 @@ func (r *Runner) begin(shell string, c centurion.Command, id string) (p process,
 }
 
 // start starts a command, confined if this runner confines, so that [Runner.Kill] finds it, unless that was called before.
-func (r *Runner) start(shell string, c centurion.Command, id string, s streams) (process, error) {
-	in, err := r.placeOf(c)
+func (r *Runner) start(shell string, c centurion.Command, id string, s streams) (_ process, err error) {
+	in, err := r.placeOf(c, id)
+	defer func() {
+		if err != nil {
+			r.forget(id)
+		}
+	}()
 	if err != nil {
 		return nil, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Msg: "commands cannot be confined", Err: err,
 			Hint: "see: centurion doctor"}
@@ -295,15 +300,6 @@ func (r *Runner) start(shell string, c centurion.Command, id string, s streams) 
 	p, err := in.start(c, []string{shell, "-c", c.Script}, env, id, s)
 	if err != nil {
 		return nil, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Msg: "the shell did not start", Err: err}
-	}
-	if len(c.Dirs) > 0 {
-		r.mu.Lock()
-		if r.granted == nil {
-			r.granted = map[string]*place{}
-		}
-		in.using++
-		r.granted[id] = in
-		r.mu.Unlock()
 	}
 	if r.register(p, id) { // it may have begun, and have left its group: it ends like those that Kill found
 		kill(p)
@@ -328,7 +324,7 @@ func await(ctx context.Context, exited <-chan struct{}, limit time.Duration) (ti
 
 // environment returns the environment of a command.
 func (r *Runner) environment(c centurion.Command) []string {
-	env := append(environment(os.Environ(), r.Env), "PWD="+c.Dir)
+	env := append(environment(os.Environ(), r.Env), "PWD="+c.Cwd())
 	env = append(env, c.Env...)
 	if r.Mark != "" { // last, so that nothing else can override it
 		env = append(env, hostVariable+"="+r.Mark)

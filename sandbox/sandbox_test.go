@@ -351,6 +351,25 @@ func atMostTwo(t *testing.T, runners ...*Runner) {
 	}
 }
 
+// Runners that share turns have as many as the one with the most, in whatever order they come.
+func TestTurnsAreThoseOfTheWidest(t *testing.T) {
+	for _, slots := range [][]int{{3}, {1, 3}, {3, 1}, {1, 2, 3, 2}, {3, 3}} {
+		var turns Turns
+		for _, n := range slots {
+			turns.widen(&Runner{Slots: n, Checks: n + 2})
+		}
+		for _, c := range []centurion.Command{{}, {Check: true}} {
+			most := int64(3)
+			if c.Check {
+				most += 2
+			}
+			if q := turns.of(c); q.TryAcquire(most+1) || !q.TryAcquire(most) {
+				t.Errorf("slots %v: check %v: not %d at once", slots, c.Check, most)
+			}
+		}
+	}
+}
+
 // Checks have slots of their own: as many run at once as are configured, while agents' commands have all of theirs.
 func TestSlotsOfChecks(t *testing.T) {
 	r := &Runner{Slots: 1, Checks: 2}

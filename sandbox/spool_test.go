@@ -156,6 +156,27 @@ func TestSpoolThatFails(t *testing.T) {
 	}
 }
 
+// A write that fails may have hit older bytes of the ring: they are not shown as if they were still what was printed.
+func TestSpoolHidesWhatAFailedWriteMayHaveHit(t *testing.T) {
+	s := newSpool(t, 10)
+	put(t, s, "0123456789")
+	whole := s.file
+	t.Cleanup(func() { _ = whole.Close() })
+	read, err := os.Open(whole.Name()) // it cannot be written
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.file = read
+	put(t, s, "abc")
+	for range 2 {
+		if got, next := s.Since(0, 100); !strings.HasPrefix(got, "01234\n… 3 bytes left out …\n89\n… the rest could not be kept") || next != 10 {
+			t.Errorf("%q, %d", got, next)
+		}
+		s.file = whole // what comes after a gap would stand in the wrong place
+		put(t, s, "de")
+	}
+}
+
 func TestSpoolFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b", "bg_1")
 	s, err := NewSpool(path, 0)

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -51,13 +52,7 @@ func TestHostileCommands(t *testing.T) {
 			if took > limit+2*time.Second {
 				t.Errorf("%s: gone after %s", name, took)
 			}
-			if _, err := os.Stat(filepath.Join(dir, "pid")); err != nil {
-				t.Errorf("%s: it did not begin: %v", name, err)
-			}
-			if left, err := scan(t.Context(), hostVariable+"="+mark); err != nil || len(left) > 0 {
-				t.Errorf("%s: left behind: %v, %v", name, left, err)
-				_, _ = Sweep(t.Context(), mark)
-			}
+			begunAndGone(t, name, dir, mark)
 			return nil
 		})
 	}
@@ -66,6 +61,39 @@ func TestHostileCommands(t *testing.T) {
 	}
 	if now := fds(); now > before {
 		t.Errorf("%d descriptors before and %d afterwards", before, now)
+	}
+}
+
+// begunAndGone fails the test if a hostile script did not begin, or has left a process behind.
+func begunAndGone(t *testing.T, name, dir, mark string) {
+	if _, err := os.Stat(filepath.Join(dir, "pid")); err != nil {
+		t.Errorf("%s: it did not begin: %v", name, err)
+	}
+	if left, err := scan(t.Context(), hostVariable+"="+mark); err != nil || len(left) > 0 {
+		t.Errorf("%s: left behind: %v, %v", name, left, err)
+		_, _ = Sweep(t.Context(), mark)
+	}
+}
+
+// R10: the same when the command is stopped, by a person or the end of its host.
+func TestHostileCommandsAreStopped(t *testing.T) {
+	var g guard.Group
+	for name, script := range hostile {
+		dir := t.TempDir()
+		g.Go(name, func() error {
+			mark := "stopped-" + filepath.Base(filepath.Dir(dir)) + filepath.Base(dir)
+			ctx, stop := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer stop()
+			res, err := (&Runner{Slots: 1, Mark: mark}).Run(ctx, centurion.Command{Script: script, Dir: dir})
+			if err == nil || res.TimedOut || res.ExitCode != -1 {
+				t.Errorf("%s: %+v, %v", name, res, err)
+			}
+			begunAndGone(t, name, dir, mark)
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,6 +58,11 @@ func running(pid int) bool {
 	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
+func commandOf(pid int) string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return string(b)
+}
+
 func contains(list []Process, pid int) bool {
 	return slices.ContainsFunc(list, func(p Process) bool { return p.PID == pid })
 }
@@ -77,6 +83,9 @@ func TestSweepFindsOrphans(t *testing.T) {
 			t.Parallel()
 			mark := newMark(t)
 			pid := leave(t, mark, test.script, "pid")[0]
+			for strings.Contains(test.script, "exec ") && !strings.HasPrefix(commandOf(pid), "sleep") { // it has no command while it becomes another one
+				runtime.Gosched()
+			}
 			watch := stopwatch()
 			ended, err := Sweep(t.Context(), mark)
 			took := watch()
@@ -90,7 +99,7 @@ func TestSweepFindsOrphans(t *testing.T) {
 				t.Errorf("took %s", took)
 			}
 			for _, p := range ended {
-				if p.Command == "" || p.Command == "?" {
+				if p.PID == pid && (p.Command == "" || p.Command == "?") { // others may have none, because they are ending
 					t.Errorf("process %d has no command", p.PID)
 				}
 			}
@@ -144,6 +153,35 @@ func TestSweepSparesOthers(t *testing.T) {
 		if !running(pid) {
 			t.Errorf("%s: process %d was ended", name, pid)
 		}
+	}
+}
+
+// Root can look at everybody's processes, and ends none of another user's.
+func TestScanSparesOtherUsers(t *testing.T) {
+	t.Parallel()
+	users := []int{os.Geteuid()}
+	if os.Geteuid() == 0 { // nobody else can start one as somebody else, or look at it
+		users = append(users, 65534)
+	}
+	for _, uid := range users {
+		mark := newMark(t)
+		cmd := exec.Command("sleep", "60")
+		cmd.Env = append(os.Environ(), hostVariable+"="+mark)
+		if uid != os.Geteuid() {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(20 * time.Second); !marked(cmd.Process.Pid, hostVariable+"="+mark) && time.Now().Before(end); { // it has no environment while it begins
+			runtime.Gosched()
+		}
+		found, err := scan(t.Context(), hostVariable+"="+mark)
+		if err != nil || contains(found, cmd.Process.Pid) != (uid == os.Geteuid()) {
+			t.Errorf("of user %d: found %v, %v", uid, found, err)
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
 	}
 }
 

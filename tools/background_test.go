@@ -55,7 +55,7 @@ func TestRunBackground(t *testing.T) {
 	want(t, "process", r.Metadata["pid"], any(4711))
 	given := k.started[0]
 	want(t, "script", given.Script, "make serve")
-	want(t, "directory", given.Dir, b.dir)
+	want(t, "directory", given.Cwd(), b.dir)
 	want(t, "timeout", given.Timeout, 5*time.Minute)
 	a := b.gate.asked[0]
 	want(t, "permission", a.Permission, "bash")
@@ -63,7 +63,7 @@ func TestRunBackground(t *testing.T) {
 	wantList(t, "patterns", a.Patterns, "make serve")
 
 	r = b.must("run_background", args{"command": "make", "workdir": "sub", "timeout": "3600000", "description": "build it"})
-	want(t, "directory", k.started[1].Dir, filepath.Join(b.dir, "sub"))
+	want(t, "directory", k.started[1].Cwd(), filepath.Join(b.dir, "sub"))
 	want(t, "timeout", k.started[1].Timeout, time.Hour)
 	want(t, "words", k.words, "build it")
 	want(t, "network", k.started[1].Network, false)

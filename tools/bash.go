@@ -82,7 +82,7 @@ func runBash(ctx context.Context, c *Call, in scriptInput) (Result, error) {
 	if in.Timeout > 0 {
 		timeout = time.Duration(in.Timeout) * time.Millisecond
 	}
-	res, err := c.Runner.Run(ctx, centurion.Command{Script: in.Command, Dir: dir.Abs(), Env: shellEnv(ctx, c, dir.Abs()), Workspace: c.Workspace.Place().Workspace, Network: c.Network, Connect: c.Connect, Timeout: timeout, Output: c.Output, Keep: bashKeep})
+	res, err := c.Runner.Run(ctx, centurion.Command{Script: in.Command, Dir: dir.In.Dir(), Workdir: dir.Rel, Env: shellEnv(ctx, c, dir.Abs()), Workspace: c.Workspace.Place().Workspace, Network: c.Network, Connect: c.Connect, Timeout: timeout, Output: c.Output, Keep: bashKeep})
 	r := Result{Output: CommandText(res, timeout), Title: title, Metadata: map[string]any{"exit": res.ExitCode,
 		"description": in.Description, "output": text.Printed(res.Output), "timed_out": res.TimedOut, "duration_ms": res.Duration.Milliseconds()}}
 	return r, err

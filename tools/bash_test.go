@@ -58,7 +58,7 @@ func TestBashCommand(t *testing.T) {
 	b.Runner = run
 	b.must("bash", args{"command": "make test"})
 	want(t, "command", run.given.Script, "make test")
-	want(t, "directory", run.given.Dir, b.dir)
+	want(t, "directory", run.given.Cwd(), b.dir)
 	want(t, "timeout", run.given.Timeout, 2*time.Minute)
 	want(t, "kept", run.given.Keep, bashKeep)
 	a := b.gate.asked[0]
@@ -67,7 +67,7 @@ func TestBashCommand(t *testing.T) {
 	wantList(t, "patterns", a.Patterns, "make test")
 
 	r := b.must("bash", args{"command": "ls", "workdir": "mit Leer zeichen", "timeout": "600000", "description": "list it"})
-	want(t, "directory", run.given.Dir, filepath.Join(b.dir, "mit Leer zeichen"))
+	want(t, "directory", run.given.Cwd(), filepath.Join(b.dir, "mit Leer zeichen"))
 	want(t, "timeout", run.given.Timeout, 10*time.Minute)
 	b.refused("bash", args{"command": "ls", "timeout": 600_001}, centurion.KindUsage, "at most 600000")
 	want(t, "title", r.Title, "list it")

@@ -20,19 +20,9 @@ import (
 // maxFaults limits the faults reported for one input: enough to correct a call at once.
 const maxFaults = 5
 
-// Check returns nil if input fits the tool's schema, otherwise an error of [centurion.KindUsage] for a model: the property, the given
-// value, and what is expected.
-func Check(t Tool, input json.RawMessage) error {
-	v, err := parseInput(t, input)
-	if err != nil {
-		return err
-	}
-	return check(t, v)
-}
-
-// Normalize repairs unambiguous mistakes of models and checks the rest as [Check] does: a number, boolean, list or object written as a
-// string; a single value for a list; null for an optional property; a property spelt with other capitals or underscores. A correct
-// input is returned unchanged.
+// Normalize repairs unambiguous mistakes of models and checks the rest: a number, boolean, list or object written as a string; a single
+// value for a list; null for an optional property; a property spelt with other capitals or underscores. A correct input is returned
+// unchanged. Errors are of [centurion.KindUsage], for a model: the property, the given value, and what is expected.
 func Normalize(t Tool, input json.RawMessage) (json.RawMessage, error) {
 	v, err := parseInput(t, input)
 	if err != nil {

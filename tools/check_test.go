@@ -12,6 +12,15 @@ import (
 	"centurion"
 )
 
+// Check checks an input as [Normalize] does, and repairs nothing.
+func Check(t Tool, input json.RawMessage) error {
+	v, err := parseInput(t, input)
+	if err != nil {
+		return err
+	}
+	return check(t, v)
+}
+
 func tool(t testing.TB, name string) Tool {
 	t.Helper()
 	ts, err := Named(name)

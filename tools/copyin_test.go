@@ -125,9 +125,9 @@ func TestScriptsInAnotherRoot(t *testing.T) {
 	run := &runner{}
 	b.Runner = run
 	b.must("bash", args{"command": "ls", "workdir": "dir-or-file"})
-	want(t, "directory", run.given.Dir, filepath.Join(b.Workspace.Dir(), "dir-or-file"))
+	want(t, "directory", run.given.Cwd(), filepath.Join(b.Workspace.Dir(), "dir-or-file"))
 	b.must("bash", args{"command": "ls", "workdir": "abs"})
-	want(t, "directory", run.given.Dir, filepath.Join(b.Workspace.Dir(), "sub"))
+	want(t, "directory", run.given.Cwd(), filepath.Join(b.Workspace.Dir(), "sub"))
 	b.refused("bash", args{"command": "ls", "workdir": "nowhere"}, centurion.KindNotFound, "nowhere does not exist")
 	b.refused("bash", args{"command": "ls", "workdir": "a.txt"}, centurion.KindUsage, "not a directory")
 	b.refused("bash", args{"command": "ls", "workdir": "key"}, centurion.KindPermission, "outside")

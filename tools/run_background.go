@@ -34,7 +34,7 @@ func runRunBackground(ctx context.Context, c *Call, in scriptInput) (Result, err
 	if in.Timeout > 0 {
 		timeout = min(time.Duration(in.Timeout)*time.Millisecond, backgroundMaxTimeout)
 	}
-	b, err := c.Background.Start(ctx, c, centurion.Command{Script: in.Command, Dir: dir.Abs(), Env: shellEnv(ctx, c, dir.Abs()), Workspace: c.Workspace.Place().Workspace, Network: c.Network, Connect: c.Connect, Timeout: timeout}, in.Description)
+	b, err := c.Background.Start(ctx, c, centurion.Command{Script: in.Command, Dir: dir.In.Dir(), Workdir: dir.Rel, Env: shellEnv(ctx, c, dir.Abs()), Workspace: c.Workspace.Place().Workspace, Network: c.Network, Connect: c.Connect, Timeout: timeout}, in.Description)
 	if err != nil {
 		return Result{}, err
 	}

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,6 +57,23 @@ func TestFollow(t *testing.T) {
 			}
 		} else if strings.Join(got, " ") != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// What is too much to look at is told, not cut off: a script may reach the rest, too.
+func TestFollowTooMany(t *testing.T) {
+	t.Parallel()
+	w := project(t, "a=", "b=")
+	for name, look := range map[string]func(f *follower) error{
+		"matches":           func(f *follower) error { return f.match(w.dir, "*", nil, 0) },
+		"below a directory": func(f *follower) error { return f.below(w.dir) },
+	} {
+		for looked, want := range map[int]error{maxFollowed - 2: nil, maxFollowed - 1: errTooMany} {
+			f := &follower{ws: w, glob: true, seen: map[string]bool{}, looked: looked}
+			if err := look(f); !errors.Is(err, want) {
+				t.Errorf("%s, after %d: %v", name, looked, err)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"centurion/workspace/todo"
@@ -14,8 +15,9 @@ const (
 	// otherwise. Editors open and write within milliseconds.
 	hold = 2 * time.Second
 
-	// maxHeld limits the descriptors held for that, per plan. The oldest is closed first.
-	maxHeld = 64
+	// maxHeld limits the descriptors held for that, per plan. Fifty agents that edit at once make some hundred edits within the time
+	// that an editor on a busy machine takes for one save.
+	maxHeld = 256
 )
 
 // heldFile is an open file without a name.
@@ -25,6 +27,8 @@ type heldFile struct {
 	at   time.Time
 	size int64
 	mod  time.Time
+
+	written bool // to, and not taken in yet
 }
 
 // holdFile opens a file that is about to lose its name and whose content should have the version.
@@ -53,7 +57,8 @@ func (t *TodoFile) look() []found {
 		old := time.Since(h.at) > hold
 		text, settled, err := h.read(old, t.hist.partial)
 		sum := VersionOf(text)
-		fresh := err == nil && text != nil && sum != h.sum && len(bytes.TrimSpace(text)) > 0
+		h.written = err == nil && text != nil && sum != h.sum
+		fresh := h.written && len(bytes.TrimSpace(text)) > 0
 		switch {
 		case fresh && settled:
 			out = append(out, found{h, text, sum})
@@ -106,10 +111,10 @@ func (t *TodoFile) late() bool {
 
 // taken records that the found text was handled. The file stays under watch: its writer may continue.
 func (f found) taken() {
-	f.in.sum, f.in.at, f.in.size = f.sum, time.Now(), -1
+	f.in.sum, f.in.at, f.in.size, f.in.written = f.sum, time.Now(), -1, false
 }
 
-// keep adds files to the watched ones.
+// keep adds files to the watched ones. If there are too many, the oldest is closed, but one that is being written to only last.
 func (t *TodoFile) keep(more ...*heldFile) {
 	all := t.held
 	for _, h := range more {
@@ -118,8 +123,9 @@ func (t *TodoFile) keep(more ...*heldFile) {
 		}
 	}
 	for len(all) > maxHeld {
-		all[0].f.Close()
-		all = all[1:]
+		i := max(0, slices.IndexFunc(all, func(h *heldFile) bool { return !h.written }))
+		all[i].f.Close()
+		all = slices.Delete(all, i, i+1)
 	}
 	t.setHeld(all)
 }

@@ -280,7 +280,7 @@ func distance(a, b []uint64, limit int) int {
 }
 
 // partial reports whether a text looks unfinished: shorter than the previous one, and cut off within a line, or at the end of a line
-// that many others follow in the newest version.
+// that others follow in every version that has it.
 func (h *history) partial(text []byte) bool {
 	last := h.newest()
 	if last == nil || len(text) >= len(last.text) || len(text) == 0 {
@@ -292,5 +292,8 @@ func (h *history) partial(text []byte) bool {
 	if len(text) < len(last.text)*3/4 {
 		return true
 	}
-	return slices.ContainsFunc(h.list, func(v version) bool { return len(v.text) > len(text) && bytes.HasPrefix(v.text, text) })
+	end := text[max(0, bytes.LastIndexByte(text[:len(text)-1], '\n')):]
+	return slices.ContainsFunc(h.list, func(v version) bool { return len(v.text) > len(text) && bytes.HasPrefix(v.text, text) }) ||
+		slices.ContainsFunc(h.list, func(v version) bool { return bytes.Contains(v.text, end) }) &&
+			!slices.ContainsFunc(h.list, func(v version) bool { return bytes.HasSuffix(v.text, end) })
 }

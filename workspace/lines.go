@@ -120,7 +120,7 @@ func (w *Workspace) Names(rel, ending string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := w.root.Open(name)
+	d, err := w.root.OpenFile(name, os.O_RDONLY|openNonblock, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -52,15 +52,8 @@ func replaceIf(d *os.Root, base, version string, text []byte) (done bool, thrown
 // swapped reports whether they were exchanged at all, even briefly.
 func swapIn(d *os.Root, base, version string) (done, swapped bool, err error) {
 	if version == "" {
-		// A link, unlike a rename, does not replace a file created meanwhile.
-		err := d.Link(tempName, base)
-		if errors.Is(err, fs.ErrExist) {
-			return false, false, nil
-		}
-		if err != nil {
-			err = d.Rename(tempName, base)
-		}
-		return err == nil, false, err
+		done, err := nameIn(d, base)
+		return done, false, err
 	}
 	switch ok, err := exchange(d, tempName, base); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -77,10 +70,22 @@ func swapIn(d *os.Root, base, version string) (done, swapped bool, err error) {
 	}
 	_, back := exchange(d, tempName, base)
 	if errors.Is(back, fs.ErrNotExist) {
-		// Our file was moved away meanwhile; restore the other's earlier text.
-		back = d.Rename(tempName, base)
+		// Our file was moved away meanwhile; restore the other's earlier text, but not over a new one.
+		_, back = nameIn(d, base)
 	}
 	return false, true, errors.Join(err, back)
+}
+
+// nameIn gives the temporary file the name base, and returns false if there is such a file.
+func nameIn(d *os.Root, base string) (done bool, err error) {
+	err = d.Link(tempName, base) // unlike a rename, it does not replace a file created meanwhile
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
+		err = d.Rename(tempName, base)
+	}
+	return err == nil, err
 }
 
 // versionIn returns the version of a file, "" if it does not exist.

@@ -46,3 +46,26 @@ func TestSwapIn(t *testing.T) {
 		})
 	}
 }
+
+// A file that came into being meanwhile keeps its name.
+func TestNameIn(t *testing.T) {
+	for now, want := range map[string]string{"": "new", "of a person": "of a person"} {
+		d, err := os.OpenRoot(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		if now != "" {
+			if err := d.WriteFile("f", []byte(now), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := writeNew(d, tempName, []byte("new"), filePerm); err != nil {
+			t.Fatal(err)
+		}
+		done, err := nameIn(d, "f")
+		if got, _ := d.ReadFile("f"); err != nil || done != (now == "") || string(got) != want {
+			t.Errorf("nameIn = %v, %v, file %q; want %q", done, err, got, want)
+		}
+	}
+}

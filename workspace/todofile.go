@@ -343,9 +343,6 @@ func (t *TodoFile) settled(ctx context.Context) ([]byte, error) {
 			missing = time.Time{}
 		}
 		if wait <= 0 || time.Since(started) > patience {
-			if err == nil && b == nil {
-				b = []byte{}
-			}
 			return b, nil
 		}
 		select {
@@ -356,14 +353,11 @@ func (t *TodoFile) settled(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// readOr returns the content of a file, nil for a missing one.
+// readOr returns the content of a file, nil for a missing one only.
 func (w *Workspace) readOr(path string, limit int64) ([]byte, error) {
 	b, _, err := w.ReadFile(path, limit)
 	if centurion.KindOf(err) == centurion.KindNotFound {
 		return nil, nil
-	}
-	if err == nil && b == nil {
-		b = []byte{}
 	}
 	return b, err
 }

@@ -34,7 +34,7 @@ func watch(t *testing.T, w *workspace.Workspace) (until func(what, text string) 
 	})
 	return func(what, text string) int {
 		t.Helper()
-		timeout := time.After(10 * time.Second)
+		timeout := time.After(30 * time.Second)
 		for n := 1; ; n++ {
 			select {
 			case got := <-called:
@@ -89,6 +89,18 @@ func TestWatch(t *testing.T) {
 	until("the directory moved away", "")
 	put(t, file, "# other\n")
 	until("another directory", "# other\n")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	until("deleted again", "")
+	if err := os.Mkdir(file, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	until("not to be read", "")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	until("the directory of its name is gone", "")
 	begun := time.Now()
 	for i := range 30 {
 		replace(t, file, fmt.Sprint(i))
@@ -120,4 +132,22 @@ func TestWatchBaseline(t *testing.T) {
 	if n := until("one more change", "# changed again\n"); n != 1 {
 		t.Errorf("told %d times", n)
 	}
+}
+
+// A change of which the system tells nothing, as on network file systems, is noticed all the same: the file is looked at every few seconds.
+func TestWatchWithoutNotice(t *testing.T) {
+	t.Parallel()
+	w := open(t, map[string]string{".opencode/todo.md": smallPlan})
+	if _, _, err := w.Todo().Load(); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := filepath.Join(t.TempDir(), "link") // in a directory that nobody watches
+	if err := os.Link(planFile(w), elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	until := watch(t, w)
+	put(t, elsewhere, "# first\n") // it may come before the watch begins
+	until("before or after the watch begins", "# first\n")
+	put(t, elsewhere, "# changed\n")
+	until("a change without a notice", "# changed\n")
 }

@@ -166,10 +166,11 @@ func FuzzRel(f *testing.F) {
 
 // S1: the file tools must not reach the plan or git's own files, under no name.
 func TestProtected(t *testing.T) {
-	w := open(t, map[string]string{".opencode/todo.md": "", ".git/config": "", "sub/x": ""})
+	w := open(t, map[string]string{".opencode/todo.md": "", ".git/config": "", "sub/x": "", "mod/x": ""})
 	link(t, ".opencode", filepath.Join(w.Dir(), "oc"))
 	link(t, filepath.Join("..", ".git", "config"), filepath.Join(w.Dir(), "sub", "cfg"))
-	for _, p := range []string{".opencode", ".opencode/todo.md", ".opencode/new/x", ".git", ".git/hooks/x", "sub/.git/config", ".GIT/x",
+	link(t, filepath.Join("..", "sub"), filepath.Join(w.Dir(), "mod", ".git")) // as a name it is git's, wherever that is
+	for _, p := range []string{"mod/.git", "mod/.git/x", ".opencode", ".opencode/todo.md", ".opencode/new/x", ".git", ".git/hooks/x", "sub/.git/config", ".GIT/x",
 		".OpenCode/x", "x/../.git/y", "oc/todo.md", "oc/new", "sub/cfg", "../x", "", "git~1/config", ".git./x", w.Dir() + "/.git/x"} {
 		if !w.Protected(p) {
 			t.Errorf("%q is not protected", p)
@@ -200,6 +201,8 @@ func TestReadFile(t *testing.T) {
 		wantError(t, err, centurion.KindUsage, "named pipe")
 		_, err = w.Version("pipe")
 		wantError(t, err, centurion.KindUsage, "named pipe")
+		_, err = w.Names("pipe", "")
+		wantError(t, err, centurion.KindUsage, "not a directory")
 	}
 	for name, want := range map[string]string{"a/b.txt": "12345", "ünï cöde.md": "ü", "in": "12345", "a/c/d": ""} {
 		if got := get(t, w, name); got != want {

@@ -89,6 +89,9 @@ func (o *objects) commitTree(ctx context.Context, tree, message string, env []st
 	id, err := o.db.Put(ctx, "commit", []byte(b.String()))
 	if err == nil {
 		o.cache.made(id, tree)
+		if len(parents) > 0 {
+			o.cache.learn(itsParent, id, parents[0])
+		}
 	}
 	return id, err
 }

@@ -30,7 +30,7 @@ func (o *objects) Stat(ctx context.Context, from, to string) ([]centurion.FileCh
 }
 
 func fileChanges(all []change) []centurion.FileChange {
-	var files []centurion.FileChange
+	files := make([]centurion.FileChange, 0, len(all)) // never null in JSON
 	for _, c := range all {
 		files = append(files, c.FileChange)
 	}

@@ -128,6 +128,8 @@ func TestFaultsOfGit(t *testing.T) {
 		"fatal: Unable to create '/x/index.lock': File exists.\n\nAnother git …\n": {centurion.KindConflict, "Unable to create '/x/index.lock': File exists."},
 		"error: cannot lock ref 'refs/heads/x': is at 1 but expected 2\n":          {centurion.KindConflict, "cannot lock ref 'refs/heads/x': is at 1 but expected 2"},
 		"error: unable to write file a: Read-only file system\nhint: try\n":        {centurion.KindDisk, "unable to write file a: Read-only file system"},
+		"error: unable to write file a\nfatal: unable to checkout working tree\n":  {centurion.KindDisk, "unable to checkout working tree"},
+		"error: unable to write file a: Permission denied\n":                       {centurion.KindPermission, "unable to write file a: Permission denied"},
 		"error: file write error: No space left on device\n":                       {centurion.KindDisk, "file write error: No space left on device"},
 		"error: write: Disk quota exceeded\n":                                      {centurion.KindDisk, "write: Disk quota exceeded"},
 		"fatal: detected dubious ownership in repository at '/x'\n":                {centurion.KindPermission, "the repository at /dir belongs to another user"},

@@ -179,7 +179,7 @@ func failure(c call, stderr string, err error) error {
 		e.Msg = "the repository at " + cmp.Or(c.Dir, ".") + " belongs to another user"
 		e.Hint = "if you trust it: git config --global --add safe.directory " + cmp.Or(c.Dir, "DIR")
 	case strings.Contains(low, "no space left on device"), strings.Contains(low, "disk quota exceeded"), strings.Contains(low, "input/output error"),
-		strings.Contains(low, "read-only file system"):
+		strings.Contains(low, "read-only file system"), strings.Contains(low, "unable to write file") && !strings.Contains(low, "permission denied"):
 		e.Kind = centurion.KindDisk
 	case strings.Contains(low, "not a git repository"):
 		e.Kind = centurion.KindNotFound

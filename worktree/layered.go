@@ -46,19 +46,28 @@ func notLayered(why string) error {
 // Workspaces says how checkouts are made: [WorkspacesOverlay], or [WorkspacesCheckout] and why not with layers.
 func (cs *checkouts) Workspaces() string {
 	if _, err := cs.mounter(); err != nil {
-		return WorkspacesCheckout + ": " + strings.TrimPrefix(err.Error(), "mount layers: ")
+		how := WorkspacesCheckout
+		if cs.cloner.works() {
+			how += ", cloned"
+		}
+		return how + ": " + strings.TrimPrefix(err.Error(), "mount layers: ")
 	}
 	return WorkspacesOverlay
 }
 
-// Prepare makes the layers for checkouts of a commit in advance, where checkouts are made of layers.
+// Prepare makes in advance what checkouts of a commit have in common: layers, or files to clone.
 func (cs *checkouts) Prepare(ctx context.Context, commit string) error {
-	if _, err := cs.mounter(); err != nil {
+	_, why := cs.mounter()
+	if why != nil && !cs.cloner.works() {
 		return nil
 	}
 	tree, err := cs.tree(ctx, commit)
-	if err == nil {
+	switch {
+	case err != nil:
+	case why == nil:
 		_, err = cs.layers.stackOf(ctx, tree)
+	default:
+		_, err = cs.layers.baseOf(ctx, tree)
 	}
 	return err
 }

@@ -50,16 +50,6 @@ func (x *rig) reopenLayered() {
 	x.Repo = x.openWith(Options{Runner: r, Workspaces: WorkspacesOverlay})
 }
 
-// takeHead takes a checkout of HEAD on a branch.
-func (x *rig) takeHead(branch string) *Checkout {
-	x.t.Helper()
-	c, err := x.Take(x.t.Context(), Want{Branch: branch, Commit: x.person("rev-parse", "HEAD")})
-	if err != nil {
-		x.t.Fatal(err)
-	}
-	return c
-}
-
 // sh runs a script in the project's directory of a checkout, as an agent does.
 func (x *rig) sh(c *Checkout, script string) string {
 	x.t.Helper()

@@ -38,6 +38,9 @@ type layers struct {
 	base   *layer     // the newest
 	stacks map[string]*stack
 	seen   map[string]bool // layers whose files were compared with their record
+
+	asking sync.Mutex
+	asked  *gitobj.Repo // protected by asking: the newest stack's answers about rules
 }
 
 // layer is one directory, in layers/<id>/files.
@@ -60,7 +63,8 @@ type stack struct {
 	dirs       func() map[string]bool  // the directories with files of the tree
 	attributes func() map[string]entry // its files .gitattributes
 
-	indexing sync.Mutex         // held while the index for ignore rules is made
+	indexing sync.Mutex         // held while the index for ignore rules is made; protects rules
+	rules    *gitobj.Repo       // answers about rules of the tree; nil before the first question
 	ignoring sync.Mutex         // protects the fields below
 	ignored  map[ignorable]bool // what git answered with the rules of the tree
 	exclude  stamp              // of the repository's own rules
@@ -147,6 +151,17 @@ func (l *layers) stackOf(ctx context.Context, tree string) (*stack, error) {
 	}
 	l.stacks[tree] = s
 	return s, nil
+}
+
+// baseOf returns the base whose files are cloned for a tree.
+func (l *layers) baseOf(ctx context.Context, tree string) (id string, err error) {
+	l.making.Lock()
+	defer l.making.Unlock()
+	base, _, err := l.baseFor(ctx, tree)
+	if err != nil {
+		return "", err
+	}
+	return base.id, nil
 }
 
 // baseFor returns the base for a tree, and what differs. One that is there is used if not much does.

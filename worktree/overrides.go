@@ -1,11 +1,11 @@
 package worktree
 
 import (
+	"centurion"
 	"context"
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -160,10 +160,10 @@ func untrusted(entries []setting) []pair {
 // running matches the settings that name a command that checkouts, commits, merges or diffs run, or that make one of them required. git-lfs
 // runs its extensions, and fails on an empty one: a file that needs it cannot be stored in another form unnoticed.
 // Keys are as printed by git: section and name in lower case.
-var running = regexp.MustCompile(`(?s)^(diff\.external|gpg\.program|filter\..*\.(clean|smudge|process|required)|merge\..*\.driver|` +
+var running = centurion.Pattern(`(?s)^(diff\.external|gpg\.program|filter\..*\.(clean|smudge|process|required)|merge\..*\.driver|` +
 	`diff\..*\.(command|textconv)|gpg\..*\.(program|defaultkeycommand)|lfs\.extension\..*\.(clean|smudge))$`)
 
-func runs(key string) bool { return running.MatchString(key) }
+func runs(key string) bool { return running().MatchString(key) }
 
 // signers are git's default programs for keys of its section gpg; without one, it finds a default key.
 var signers = map[string]string{"gpg.program": "gpg", "gpg.openpgp.program": "gpg", "gpg.x509.program": "gpgsm", "gpg.ssh.program": "ssh-keygen"}

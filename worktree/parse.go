@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -210,11 +209,11 @@ func parseHunk(out []byte) (h centurion.Hunk, rest []byte, err error) {
 	return h, rest, nil
 }
 
-var hunkHead = regexp.MustCompile(`^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@`)
+var hunkHead = centurion.Pattern(`^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@`)
 
 // ranges parses the head of a hunk: its lines in the old file, and its start and lines in the new one.
 func ranges(head string) (old, start, add int, err error) {
-	m := hunkHead.FindStringSubmatch(head)
+	m := hunkHead().FindStringSubmatch(head)
 	if m == nil {
 		return 0, 0, 0, badDiff("%q is no head of a hunk", cut([]byte(head)))
 	}

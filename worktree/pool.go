@@ -164,6 +164,9 @@ func (cs *checkouts) fresh(ctx context.Context, w Want) (*Checkout, error) {
 	c := &Checkout{repo: cs, seat: s, name: s.name, dir: cs.dirOf(s.name)}
 	err = c.add(ctx, w.Commit)
 	if err == nil {
+		err = c.cloned(ctx, w.Commit)
+	}
+	if err == nil {
 		err = c.begin(ctx, w)
 	}
 	if err != nil {

@@ -1,10 +1,10 @@
 package worktree
 
 import (
+	"centurion"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -78,10 +78,10 @@ func runsAt(top string, depth int) (why string, found bool) {
 		}
 	}
 	head, _ := os.ReadFile(filepath.Join(gitDir, "HEAD"))
-	return "", validHead.Match(head) && isDir(filepath.Join(common, "objects")) && isDir(filepath.Join(common, "refs"))
+	return "", validHead().Match(head) && isDir(filepath.Join(common, "objects")) && isDir(filepath.Join(common, "refs"))
 }
 
-var validHead = regexp.MustCompile(`^(ref:\s*refs/|[0-9a-f]{40})`)
+var validHead = centurion.Pattern(`^(ref:\s*refs/|[0-9a-f]{40})`)
 
 func isDir(name string) bool {
 	info, err := os.Stat(name)
@@ -101,9 +101,9 @@ type ownConfig struct {
 }
 
 var (
-	emptyLine   = regexp.MustCompile(`^\s*([#;].*)?$`)
-	sectionLine = regexp.MustCompile(`^\s*\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\]\s*$`)
-	keyLine     = regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*?)\s*)?$`)
+	emptyLine   = centurion.Pattern(`^\s*([#;].*)?$`)
+	sectionLine = centurion.Pattern(`^\s*\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\]\s*$`)
+	keyLine     = centurion.Pattern(`^\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*?)\s*)?$`)
 )
 
 // read looks at the lines of a configuration file and returns the first that is not known to be harmless.
@@ -111,17 +111,17 @@ func (c *ownConfig) read(data []byte) (why string) {
 	section, sub := "", ""
 	for l := range strings.Lines(string(data)) {
 		l = strings.TrimRight(l, "\r\n")
-		if emptyLine.MatchString(l) {
+		if emptyLine().MatchString(l) {
 			continue
 		}
-		if m := sectionLine.FindStringSubmatch(l); m != nil {
+		if m := sectionLine().FindStringSubmatch(l); m != nil {
 			section, sub = strings.ToLower(m[1]), m[2]
 			if head, rest, dotted := strings.Cut(section, "."); dotted {
 				section, sub = head, rest
 			}
 			continue
 		}
-		m := keyLine.FindStringSubmatch(l)
+		m := keyLine().FindStringSubmatch(l)
 		if m == nil || strings.HasSuffix(m[2], `\`) || !c.harmless(section, sub, strings.ToLower(m[1]), m[2]) {
 			return fmt.Sprintf("%q", strings.TrimSpace(section+" "+sub)+": "+strings.TrimSpace(l))
 		}
@@ -141,7 +141,7 @@ var harmlessCore = strings.Fields(`abbrev askpass autocrlf bare bigfilethreshold
 	protectntfs quotepath repositoryformatversion restrictinheritedhandles safecrlf sharedrepository sparsecheckout sparsecheckoutcone
 	splitindex sshcommand symlinks trustctime untrackedcache usereplacerefs warnambiguousrefs whitespace`)
 
-var lfsRuns = regexp.MustCompile(`(?i)^(extension|customtransfer)\b`)
+var lfsRuns = centurion.Pattern(`(?i)^(extension|customtransfer)\b`)
 
 func (c *ownConfig) harmless(section, sub, key, value string) bool {
 	switch section {
@@ -174,7 +174,7 @@ func (c *ownConfig) harmless(section, sub, key, value string) bool {
 		return key != "partialclone" && (key != "objectformat" || value == "sha256" || value == "sha1")
 	case "filter", "lfs":
 		own := lfsOwn[section+"."+sub+"."+key]
-		return slices.Contains(own, value) || slices.Contains(own, strings.Trim(value, `"`)) || section == "lfs" && !lfsRuns.MatchString(sub)
+		return slices.Contains(own, value) || slices.Contains(own, strings.Trim(value, `"`)) || section == "lfs" && !lfsRuns().MatchString(sub)
 	}
 	return slices.Contains(harmlessSections, section)
 }

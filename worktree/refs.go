@@ -100,6 +100,11 @@ func (o *objects) IsAncestor(ctx context.Context, commit, of string) (bool, erro
 	if commit == of && o.cache.known(itsCommit, commit) != "" {
 		return true, nil
 	}
+	for at := of; at != ""; { // most were made by this process
+		if at = o.cache.known(itsParent, at); at == commit && at != "" {
+			return true, nil
+		}
+	}
 	_, err := o.git(ctx, call{Args: []string{"merge-base", "--is-ancestor", "--end-of-options", commit, of}})
 	if exitCode(err) == 1 {
 		return false, nil
@@ -201,6 +206,7 @@ const (
 	itsCommit = "commit" // the id, if it is a commit
 	itsTree   = "tree"   // the tree of a commit or tree
 	itsPublic = "public" // the tree without the project's .opencode/
+	itsParent = "parent" // the first parent of a commit
 	itsOrigin = "origin" // the commit that it is on another base
 )
 

@@ -57,6 +57,7 @@ type checkouts struct {
 	pool   pool
 	setups setups
 	layers layers
+	cloner cloner
 	making *semaphore.Weighted // checkouts of all files at once: more would only share the disk
 }
 
@@ -104,24 +105,29 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	return newRepo(r), nil
 }
 
-// steady is a git for [gitobj.Repo].
-func (r *repository) steady(ctx context.Context, args []string) (cmd *exec.Cmd, fresh func() bool, err error) {
-	c := call{Args: args, Dir: r.top, GitDir: r.gitDir, WorkTree: r.top}
-	f, err := r.prog.over.of(ctx, r.prog, c)
-	if err != nil {
-		return nil, nil, err
-	}
-	return r.prog.command(context.Background(), c, f), f.fresh, nil
+// answers is git in processes that answer many questions, which differ from c in their arguments.
+func (r *repository) answers(c call) *gitobj.Repo {
+	return &gitobj.Repo{Temp: filepath.Join(r.opts.Home, "tmp"),
+		Command: func(ctx context.Context, args []string) (cmd *exec.Cmd, fresh func() bool, err error) {
+			c := c
+			c.Args = args
+			f, err := r.prog.over.of(ctx, r.prog, c)
+			if err != nil {
+				return nil, nil, err
+			}
+			return r.prog.command(context.Background(), c, f), f.fresh, nil
+		},
+		Failed: func(args []string, stderr string, err error) error {
+			return failure(call{Args: args, Dir: c.Dir}, stderr, err)
+		}}
 }
 
 func newRepo(r *repository) *Repo {
-	r.db = &gitobj.Repo{Command: r.steady, Temp: filepath.Join(r.opts.Home, "tmp"),
-		Failed: func(args []string, stderr string, err error) error {
-			return failure(call{Args: args, Dir: r.top}, stderr, err)
-		}}
+	r.db = r.answers(call{Dir: r.top, GitDir: r.gitDir, WorkTree: r.top})
 	all := &objects{repository: r}
 	seen := &snapshots{all}
 	places := &checkouts{snapshots: seen, making: semaphore.NewWeighted(int64(max(2, runtime.NumCPU())))}
+	places.cloner = newCloner(r.opts.Home, cloneDir)
 	places.layers = layers{repo: places, settingUp: make(chan struct{}, 1)}
 	return &Repo{all, &reverts{all}, seen, places, &userSide{objects: all}}
 }
@@ -233,6 +239,7 @@ func (r *repository) Head(ctx context.Context) (Head, error) {
 // Close ends the use of the repository; checkouts stay.
 func (r *Repo) Close() error {
 	r.db.Close()
+	r.layers.keepOnly(nil)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"centurion/sandbox"
@@ -68,6 +69,16 @@ func newRigAt(t testing.TB, top, prefix string, files map[string]string) *rig {
 	return x
 }
 
+// takeHead takes a checkout of HEAD on a branch.
+func (x *rig) takeHead(branch string) *Checkout {
+	x.t.Helper()
+	c, err := x.Take(x.t.Context(), Want{Branch: branch, Commit: x.person("rev-parse", "HEAD")})
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return c
+}
+
 func (x *rig) open() *Repo { return x.openWith(Options{}) }
 
 // openWith opens the repository with more options.
@@ -118,6 +129,8 @@ func put(t testing.TB, path, content string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	syscall.ForkLock.RLock() // a child that begins meanwhile would hold the file open, and a script that is could not be run
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 		t.Fatal(err)
 	}

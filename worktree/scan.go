@@ -168,16 +168,17 @@ func (c *Checkout) lookInto(ctx context.Context, s *stack, u *upper, rules []str
 func (c *Checkout) ignores(ctx context.Context, s *stack, gone, dirs, files []string) (func(path string) bool, error) {
 	found := map[string]bool{}
 	var ask []string
-	same := len(gone) == 0 && !c.ownRules(slices.Concat(dirs, files))
+	same := len(gone) == 0 && !c.ownRules(".gitignore", slices.Concat(dirs, files))
 	s.ignoring.Lock()
 	if exclude := stampOf(filepath.Join(c.repo.common, "info", "exclude")); exclude != s.exclude || len(s.ignored) > maxIgnored {
 		s.exclude, s.ignored = exclude, nil
 	}
+	asked := 0 // of the directories
 	for i, p := range slices.Concat(dirs, files) {
 		if is, known := s.ignored[ignorable{p, i < len(dirs)}]; same && known {
 			found[p] = is
-		} else {
-			ask = append(ask, p)
+		} else if ask = append(ask, p); i < len(dirs) {
+			asked++
 		}
 	}
 	s.ignoring.Unlock()
@@ -185,32 +186,14 @@ func (c *Checkout) ignores(ctx context.Context, s *stack, gone, dirs, files []st
 	if len(ask) == 0 {
 		return is, nil
 	}
-	index, err := c.repo.layers.ignoreIndex(ctx, s)
+	var err error
+	if same && asked == 0 && len(strings.Join(ask, "\x00")) < gitobj.MaxAsked {
+		err = c.repo.layers.ignoredFiles(ctx, s, ask, found)
+	} else {
+		err = c.ignoredPaths(ctx, s, gone, ask, found)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if len(gone) > 0 {
-		without, remove, err := c.repo.temp()
-		if err != nil {
-			return nil, err
-		}
-		defer remove()
-		if err := copyIndex(index, without); err != nil {
-			return nil, err
-		}
-		if _, err := c.repo.git(ctx, call{Index: without, Args: []string{"update-index", "-z", "--force-remove", "--stdin"}, Stdin: zeroEnded(gone)}); err != nil {
-			return nil, err
-		}
-		index = without
-	}
-	question := view{gitDir: c.repo.gitDir, dir: c.upperDir(), index: index}.call("check-ignore", "-z", "--stdin")
-	question.Stdin = zeroEnded(ask)
-	out, err := c.repo.git(ctx, question)
-	if err != nil && exitCode(err) != 1 { // 1: none
-		return nil, err
-	}
-	for _, p := range fields(out) {
-		found[p] = true
 	}
 	if same {
 		s.ignoring.Lock()
@@ -225,8 +208,40 @@ func (c *Checkout) ignores(ctx context.Context, s *stack, gone, dirs, files []st
 	return is, nil
 }
 
-// ownRules reports whether the upper layer has rules for some paths, or removes some.
-func (c *Checkout) ownRules(paths []string) bool {
+// ignoredPaths adds the paths that git ignores, by the rules of the stack but of some files that are gone, and those of the upper layer.
+func (c *Checkout) ignoredPaths(ctx context.Context, s *stack, gone, paths []string, found map[string]bool) error {
+	index, err := c.repo.layers.ignoreIndex(ctx, s)
+	if err != nil {
+		return err
+	}
+	if len(gone) > 0 {
+		without, remove, err := c.repo.temp()
+		if err != nil {
+			return err
+		}
+		defer remove()
+		if err := copyIndex(index, without); err != nil {
+			return err
+		}
+		if _, err := c.repo.git(ctx, call{Index: without, Args: []string{"update-index", "-z", "--force-remove", "--stdin"}, Stdin: zeroEnded(gone)}); err != nil {
+			return err
+		}
+		index = without
+	}
+	question := view{gitDir: c.repo.gitDir, dir: c.upperDir(), index: index}.call("check-ignore", "-z", "--stdin")
+	question.Stdin = zeroEnded(paths)
+	out, err := c.repo.git(ctx, question)
+	for _, p := range fields(out) {
+		found[p] = true
+	}
+	if exitCode(err) == 1 { // none
+		return nil
+	}
+	return err
+}
+
+// ownRules reports whether the upper layer has files of that name, such as .gitignore, with rules for some paths, or removes some.
+func (c *Checkout) ownRules(name string, paths []string) bool {
 	looked := map[string]bool{}
 	for _, p := range paths {
 		for d := p; d != "."; {
@@ -234,7 +249,7 @@ func (c *Checkout) ownRules(paths []string) bool {
 				break
 			}
 			looked[d] = true
-			if _, err := os.Lstat(filepath.Join(c.upperDir(), filepath.FromSlash(d), ".gitignore")); err == nil {
+			if _, err := os.Lstat(filepath.Join(c.upperDir(), filepath.FromSlash(d), name)); err == nil {
 				return true
 			}
 		}
@@ -337,6 +352,12 @@ func (c *Checkout) upperTree(ctx context.Context, s *stack, u upper, gone []stri
 	maps.Copy(index, s.attributes())
 	for _, f := range u.stored() {
 		changes[f] = entry{}
+	}
+	u.files = slices.DeleteFunc(u.files, func(f upperFile) bool { // it has gone meanwhile, as temporary files do
+		info, err := os.Lstat(filepath.Join(c.upperDir(), filepath.FromSlash(f.path)))
+		return err != nil || isWhiteout(info)
+	})
+	for _, f := range u.stored() {
 		if e := s.at(f); e != (entry{}) {
 			index[f] = e
 		}
@@ -345,7 +366,11 @@ func (c *Checkout) upperTree(ctx context.Context, s *stack, u upper, gone []stri
 		changes[p] = entry{}
 		delete(index, p)
 	}
-	if files := u.stored(); len(files) > 0 {
+	plain, err := c.storePlain(ctx, s, u, changes)
+	if err != nil {
+		return "", err
+	}
+	if files := u.stored(); !plain && len(files) > 0 {
 		name, remove, err := c.repo.temp()
 		if err != nil {
 			return "", err
@@ -382,10 +407,10 @@ func (u upper) stored() (paths []string) {
 	return paths
 }
 
-// addUpper adds files of the upper layer to an index.
+// addUpper adds files of the upper layer to an index, or removes those that have just gone.
 func (c *Checkout) addUpper(ctx context.Context, index string, files []string) error {
 	v := view{gitDir: c.repo.gitDir, dir: c.upperDir(), index: index}
-	add := v.call("update-index", "-z", "--add", "--replace", "--stdin")
+	add := v.call("update-index", "-z", "--add", "--replace", "--remove", "--stdin")
 	add.Stdin = zeroEnded(files)
 	_, err := c.repo.git(ctx, add)
 	return err

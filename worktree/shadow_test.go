@@ -175,6 +175,9 @@ func TestShadowWithRepositories(t *testing.T) {
 	if err != nil || len(stat) != 4 {
 		t.Errorf("%+v, %v", stat, err)
 	}
+	if none, err := s.Stat(t.Context(), two, two); err != nil || none == nil || len(none) > 0 { // JSON says [], not null
+		t.Errorf("of one tree: %#v, %v", none, err)
+	}
 	if _, changed, err := s.Restore(t.Context(), one, two, false); err != nil || len(changed) > 0 {
 		t.Errorf("%v, %v", changed, err)
 	}

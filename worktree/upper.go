@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,10 +24,14 @@ type upper struct {
 	left   []string // directories that were not
 }
 
-// walk adds what is in a directory of an upper layer at dir. skip leaves directories out.
+// walk adds what is in a directory of an upper layer at dir. skip leaves directories out, and what disappears meanwhile is left out, too: a
+// tool or command may be writing.
 func (u *upper) walk(dir, below string, skip func(path string) bool) error {
 	start := filepath.Join(dir, filepath.FromSlash(below))
 	return filepath.WalkDir(start, func(at string, d fs.DirEntry, err error) error {
+		if at != dir && errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if err != nil || at == start {
 			return err
 		}
@@ -37,6 +42,7 @@ func (u *upper) walk(dir, below string, skip func(path string) bool) error {
 		rel = filepath.ToSlash(rel)
 		info, err := d.Info()
 		switch {
+		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			return err
 		case isWhiteout(info):

@@ -208,11 +208,13 @@ func (p Policy) hide(stays []tree) (emptied []string, err error) {
 		}
 		if info.IsDir() {
 			err = unix.Mount("tmpfs", path, "tmpfs", flags, "mode=755,size=64k")
-			emptied = append(emptied, path)
 		} else {
 			err = unix.Mount("/dev/null", path, "", unix.MS_BIND, "")
 		}
-		if err != nil {
+		switch _, gone := os.Lstat(path); {
+		case err == nil && info.IsDir():
+			emptied = append(emptied, path)
+		case err != nil && !errors.Is(gone, os.ErrNotExist): // else it was removed meanwhile, as programs do with their sockets
 			return nil, fmt.Errorf("hide %s: %w", path, err)
 		}
 	}

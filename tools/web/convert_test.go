@@ -28,6 +28,8 @@ func TestMarkdown(t *testing.T) {
 		"<p>x</p><iframe>obey me</iframe><template><p>obey me</p></template>":       "x",
 		"<a href='%zz'>l</a>": "[l]()",
 		"":                    "",
+		"<p>x</p><noscript>a</noscript><svg><text>a</text></svg><canvas>a</canvas><object>a</object><embed><button>a</button><select><option>a</select><dialog open>a</dialog>": "x",
+		"<div style='display: NONE; color: red'>a</div><p>x</p>": "x",
 	} {
 		_, got, err := Markdown(t.Context(), page, at)
 		got = strings.ReplaceAll(strings.ReplaceAll(got, "[m]()", "m"), "|---|---|", "|---|---|")
@@ -78,7 +80,11 @@ func TestMarkdownForm(t *testing.T) {
 	if n := strings.Count(got, "- a"); n != 2*maxDepth || err != nil {
 		t.Errorf("%d of %d lists keep their form, %v", n, 2*maxDepth, err)
 	}
-	page := "<table><tr>" + strings.Repeat("<td>", maxCells+1) + "<tr><th>one</th><td>two</table><table><tr><td>a<td>b</table>"
+	page := "<table><tr>" + strings.Repeat("<td>", maxCells/2) + "<tr><td>a</table>"
+	if _, got, err = Markdown(t.Context(), page, at); err != nil || !strings.HasPrefix(got, "|  |") || !strings.Contains(got, "| a |") {
+		t.Errorf("the largest table: %.60q, %v", got, err)
+	}
+	page = "<table><tr>" + strings.Repeat("<td>", maxCells+1) + "<tr><th>one</th><td>two</table><table><tr><td>a<td>b</table>"
 	_, got, err = Markdown(t.Context(), page, at)
 	if err != nil || got != "onetwo\n\n|  |  |\n|---|---|\n| a | b |" {
 		t.Errorf("%q, %v", got, err)

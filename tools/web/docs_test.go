@@ -109,6 +109,14 @@ func TestDocsAreReplaced(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		_, _, err := d.Get(u)
 		is(t, "after an hour", err, centurion.KindNotFound, "has expired")
+		for _, x := range []struct {
+			fetched, expires time.Duration
+			want             bool
+		}{{0, MaxTTL, false}, {0, MaxTTL + 1, true}, {time.Minute, time.Hour, false}, {time.Minute + 1, time.Hour, true}, {-time.Hour, 1, false}, {-time.Hour, 0, true}} {
+			if doc := (Doc{Fetched: time.Now().Add(x.fetched), Expires: time.Now().Add(x.expires)}); doc.Expired() != x.want {
+				t.Errorf("fetched in %s until %s: expired is %v", x.fetched, x.expires, doc.Expired())
+			}
+		}
 		long, _ := newDocs(t, 10*MaxTTL)
 		if doc, err := long.Put(u, page(u.String(), "text")); err != nil || doc.Expires.Sub(doc.Fetched) != MaxTTL || doc.Expired() {
 			t.Errorf("%+v, %v", doc, err)
@@ -277,10 +285,18 @@ func TestDocsThatCannotBeStored(t *testing.T) {
 
 // Every name that is made is safe, whatever the URL says, and no two URLs share one.
 func TestFileNames(t *testing.T) {
-	for raw, want := range map[string]string{"https://A.b9/Z_0az": "a.b9-z_0az", "https://a.b//x///y": "a.b-x-y", "https://a.b/x..y": "a.b-x.-y", "https://a.b/" + strings.Repeat("x", 99): "a.b-" + strings.Repeat("x", 56)} {
+	for raw, want := range map[string]string{"https://A.b9/Z_0az": "a.b9-z_0az", "https://a.b//x///y": "a.b-x-y", "https://a.b/AZ": "a.b-az", "https://a.b/x..y": "a.b-x.-y", "https://a.b/" + strings.Repeat("x", 99): "a.b-" + strings.Repeat("x", 56)} {
 		if got := fileName(parse(t, raw), "text/markdown"); got[:len(got)-20] != want || !strings.HasSuffix(got, ".md") {
 			t.Errorf("%s: %s, want %s", raw, got, want)
 		}
+	}
+	for kind, want := range map[string]string{"text/html": ".md", "application/xhtml+xml": ".md", "text/markdown": ".md", "application/json": ".json", "a/b+json": ".json", "text/plain": ".txt"} {
+		if got := filepath.Ext(fileName(parse(t, "https://a.b"), kind)); got != want {
+			t.Errorf("%s is stored as %s", kind, got)
+		}
+	}
+	if longest := strings.Repeat("a", 80) + "-0123456789abcdef.md"; !safeName(longest) || safeName("a"+longest) {
+		t.Error("a name may have 100 bytes")
 	}
 	seen := map[string]string{}
 	for _, raw := range []string{"https://a.b", "https://a.b/../../etc/passwd", "https://a.b/..%2f..%2fetc", "https://a.b/%00", "https://a.b/CON", "https://a.b/x?y",

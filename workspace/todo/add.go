@@ -110,13 +110,13 @@ func (d *Doc) addTo(section string, it Item) error {
 			return usage("%q cannot be the heading of a section", section)
 		}
 	}
-	lead, bullet := "", "-"
+	lead, bullet, own := "", "-", false
 	for _, n := range d.nodes {
-		if n.parent != nil {
+		if n.parent != nil || own && n.at >= to {
 			continue
 		}
 		if bullet = plainBullet(n.bullet); n.at >= from && n.at < to && found {
-			lead, bullet = d.lead(n.at), nextBullet(n.bullet)
+			lead, bullet, own = d.lead(n.at), nextBullet(n.bullet), true
 		}
 	}
 	for to > 0 && d.lines[to-1].kind == kindBlank {

@@ -99,6 +99,9 @@ func TestAddPlaces(t *testing.T) {
 		"indented list":      {"- Group\n  - [ ] T1 x\n", "", "- Group\n  - [ ] T1 x\n  - [ ] T2 new\n"},
 		"the last number":    {"999999999. [ ] T1 x\n", "", "999999999. [ ] T1 x\n999999999. [ ] T2 new\n"},
 		"the next number":    {"9) [ ] T1 x\n", "", "9) [ ] T1 x\n10) [ ] T2 new\n"},
+		"numbers, then not":  {"## A\n1. [ ] T1 x\n\n## B\n* [ ] T2 y\n", "A", "## A\n1. [ ] T1 x\n2. [ ] T3 new\n\n## B\n* [ ] T2 y\n"},
+		"behind numbers":     {"## A\n  1) [ ] T1 x\n## C\n", "C", "## A\n  1) [ ] T1 x\n## C\n- [ ] T2 new\n"},
+		"a section after":    {"  3. [ ] T1 x\n", "New", "  3. [ ] T1 x\n\n## New\n- [ ] T2 new\n"},
 		"behind sub-items":   {"- [ ] T1 x\n  - [ ] T2 y\n", "", "- [ ] T1 x\n  - [ ] T2 y\n- [ ] T3 new\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -188,6 +191,7 @@ func TestEditErrors(t *testing.T) {
 		"add mark":          {add(d, "", todo.Item{Title: "x", Mark: 'q'}), centurion.KindUsage, "no mark"},
 		"add agent":         {add(d, "", todo.Item{Title: "x", Agent: "a b"}), centurion.KindUsage, "agent"},
 		"add after":         {add(d, "", todo.Item{Title: "x", After: []string{"T1,T2"}}), centurion.KindUsage, "no id"},
+		"add after a word":  {add(d, "", todo.Item{Title: "x", After: []string{"first"}}), centurion.KindUsage, "no id"},
 		"add verify":        {add(d, "", todo.Item{Title: "x", Verify: []string{"a\nb"}}), centurion.KindUsage, "one line"},
 		"add to nothing":    {add(d, "", todo.Item{Title: "x", Parent: "T8"}), centurion.KindNotFound, "T1"},
 		"add heading":       {add(d, "x #", todo.Item{Title: "x"}), centurion.KindUsage, "heading"},

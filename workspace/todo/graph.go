@@ -38,7 +38,7 @@ func (d *Doc) check() {
 				msg := fmt.Sprintf("%s comes after %s, which does not exist", n.name(), id)
 				if offers < maxOffers {
 					offers++
-					if near := d.Nearest(id); near != "" {
+					if near := d.Nearest(id); near != "" && near != n.ID {
 						msg += "; did you mean " + near + "?"
 					}
 				}

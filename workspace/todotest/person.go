@@ -207,7 +207,16 @@ type pauses struct {
 	max time.Duration
 }
 
-func (p pauses) pause() { time.Sleep(time.Duration(p.rnd.Int64N(int64(p.max) + 1))) }
+// hitch is the longest pause of an editor whom a busy machine keeps waiting, which it does one time in ten. It is below stall.
+const hitch = 120 * time.Millisecond
+
+func (p pauses) pause() {
+	longest := p.max
+	if p.rnd.IntN(10) == 0 {
+		longest = hitch
+	}
+	time.Sleep(time.Duration(p.rnd.Int64N(int64(longest) + 1)))
+}
 
 // renameOver saves as vim does: a new file, renamed.
 func (r *round) renameOver(_, text []byte, p pauses) error {

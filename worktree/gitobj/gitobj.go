@@ -294,6 +294,29 @@ func (r *Repo) Compare(ctx context.Context, from, to string, args ...string) (pr
 	return printed, err
 }
 
+// MaxAsked is how many bytes of paths [Repo.Fields] takes: the pipe to git holds them all, so that neither waits for the other.
+const MaxAsked = 8 << 10
+
+// Fields asks a git with these arguments about paths, of which it reads one after the other and answers each with n fields. Both end with a
+// NUL, and all paths together, with these, have at most [MaxAsked] bytes.
+func (r *Repo) Fields(ctx context.Context, args, paths []string, n int) (answers [][]string, err error) {
+	err = r.ask(ctx, args, strings.Join(paths, "\x00")+"\x00", func(out *bufio.Reader) error {
+		for answers = nil; len(answers) < len(paths); {
+			one := make([]string, n)
+			for i := range one {
+				f, err := out.ReadString(0)
+				if err != nil {
+					return err
+				}
+				one[i] = f[:len(f)-1]
+			}
+			answers = append(answers, one)
+		}
+		return nil
+	})
+	return answers, err
+}
+
 // MoveRef lets a ref point to a commit, or deletes it if to is empty. from is where it has to be: "" for anywhere, zeros for nowhere.
 func (r *Repo) MoveRef(ctx context.Context, ref, to, from string) error {
 	if strings.ContainsAny(ref, " \n\x00") {
