@@ -13,7 +13,7 @@ import (
 	"centurion/workspace/todo"
 )
 
-// Several changes of an item come to one; marks, notes, items at work and lines that are not read as items are no changes.
+// Several changes of an item come to one; marks, notes, checks of items at work and lines that are not read as items are no changes.
 func TestPlanEdits(t *testing.T) {
 	const four = "- [ ] T1 One\n  - verify: `a`\n- [~] T2 Two\n  - verify: `b`\n- [ ] T4 Four\n"
 	replace := func(s string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(s) }
@@ -26,8 +26,9 @@ func TestPlanEdits(t *testing.T) {
 		"came and went":        {[]string{four, four + "- [ ] T5 Five\n", four}, ""},
 		"came with two titles": {[]string{four, four + "- [ ] T5 Fife\n", four + "- [ ] T5 Five\n"}, "added T5 (Five)."},
 		"title": {[]string{four, replace(four, "One", "Uno"), replace(four, "One", "Eins", "Two", "Zwei")},
-			"T1 is now \"Eins\" (it was \"One\")."},
+			"T1 is now \"Eins\" (it was \"One\"), T2 is now \"Zwei\" (it was \"Two\", as its agent knows it)."},
 		"check":             {[]string{four, replace(four, "`a`", "`c`", "`b`", "`c`")}, "T1 (One) is checked by `c`."},
+		"at work":           {[]string{four, replace(four, "Two", "Zwei", "`b`", "`c`")}, "T2 is now \"Zwei\" (it was \"Two\", as its agent knows it)."},
 		"no check":          {[]string{four, replace(four, "  - verify: `a`\n", "")}, "T1 (One) has no verify command any more."},
 		"title and check":   {[]string{four, replace(four, "One", "Uno", "`a`", "`c`")}, "T1 is now \"Uno\" (it was \"One\"), T1 (Uno) is checked by `c`."},
 		"a mark and a note": {[]string{four, replace(four, "[ ] T4 Four\n", "[-] T4 Four\n  - note: no\n")}, ""},

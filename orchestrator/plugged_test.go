@@ -114,6 +114,25 @@ func TestPluggedAtRest(t *testing.T) {
 	})
 }
 
+// An agent that takes a conversation over is given what plugins make of its own beginning, not what they made of the last one's.
+func TestPluggedForAnotherAgent(t *testing.T) {
+	p := &plugin{hooks: map[string]func(in, out object) error{centurion.HookSystem: func(in, out object) error {
+		out["system"] = append(out["system"].([]any), fmt.Sprintf("Made for %v.", in["agent"]))
+		return nil
+	}}}
+	hooksOf(t, p, map[string]script{"looker": func(scripted.Request) scripted.Answer { return say("looked") }}, func(r *rig) {
+		r.looking()
+		m := r.mission(assistant())
+		if _, err := r.host.Mail.Send(r.ctx, mail.Post{To: m.Session, Text: "go on", Agent: "looker"}); err != nil {
+			t.Fatal(err)
+		}
+		r.is(r.live(m.ID).wait(), centurion.MissionCompleted, "")
+		system := r.requests("looker")[0].System()
+		has(t, system, "Made for looker.")
+		lacks(t, system, "Made for assistant.")
+	})
+}
+
 // Step 11, point 2: who changed a call's arguments or result, or the environment of its command, stands in its record, and who answered for a
 // person.
 func TestCallNamesPlugins(t *testing.T) {

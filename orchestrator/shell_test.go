@@ -75,7 +75,7 @@ func (s *shell) Run(ctx context.Context, c centurion.Command) (centurion.Command
 	}
 	switch word {
 	case "exists":
-		if _, err := os.Stat(filepath.Join(c.Dir, arg)); err != nil {
+		if _, err := os.Stat(filepath.Join(c.Cwd(), arg)); err != nil {
 			return centurion.CommandResult{ExitCode: 1, Output: "no " + arg}, nil
 		}
 	case "sleep", "build":
@@ -90,17 +90,17 @@ func (s *shell) Run(ctx context.Context, c centurion.Command) (centurion.Command
 		}
 	case "holds", "lacks":
 		name, want, _ := strings.Cut(arg, " ")
-		b, _ := os.ReadFile(filepath.Join(c.Dir, name))
+		b, _ := os.ReadFile(filepath.Join(c.Cwd(), name))
 		if strings.Contains(string(b), want) != (word == "holds") {
 			return centurion.CommandResult{ExitCode: 1, Output: "FAIL: " + name + " is wrong: " + string(b)}, nil
 		}
 	case "put":
 		name, text, _ := strings.Cut(arg, " ")
-		if err := os.WriteFile(filepath.Join(c.Dir, name), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(c.Cwd(), name), []byte(text), 0o644); err != nil {
 			return centurion.CommandResult{ExitCode: 1, Output: err.Error()}, nil
 		}
 	case "rm":
-		if err := os.Remove(filepath.Join(c.Dir, arg)); err != nil {
+		if err := os.Remove(filepath.Join(c.Cwd(), arg)); err != nil {
 			return centurion.CommandResult{ExitCode: 1, Output: err.Error()}, nil
 		}
 	case "held":

@@ -14,6 +14,7 @@ import (
 	"centurion/provider"
 	"centurion/session"
 	"centurion/store"
+	"centurion/store/storetest"
 	"centurion/workspace"
 )
 
@@ -48,11 +49,7 @@ func TestAnyTree(t *testing.T) {
 // OPAL-30, C-17: the copy of a conversation that was compacted is told the summary and what was kept, with its results cut as they
 // were, and not what they stand for.
 func TestForkOfASummary(t *testing.T) {
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = s.Close() }()
+	s := storetest.Open(t)
 	ws, err := workspace.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"centurion"
 	"centurion/worktree"
@@ -68,6 +69,28 @@ func TestTreesAroundTheWork(t *testing.T) {
 	if slices.ContainsFunc(back, func(f centurion.FileChange) bool { return f.Path == "own.txt" }) {
 		t.Error("somebody else's file was brought back, too")
 	}
+}
+
+// What a command has changed until a person ends it is recorded, too: it can be undone like the rest.
+func TestTreeAfterAnEndedCommand(t *testing.T) {
+	bubble(t, map[string]script{"commander": steps(do(call("bash", args{"command": "build 9m"})), say("again"))}, func(r *rig) {
+		home := t.TempDir()
+		r.cfg.Shadow = func(ctx context.Context) (*worktree.Shadow, error) {
+			return worktree.OpenShadow(ctx, worktree.Options{Dir: r.dir, Home: home})
+		}
+		r.restart()
+		m := r.start(centurion.MissionOptions{})
+		l := r.live(m.ID)
+		time.Sleep(time.Second)
+		r.write("half.txt", "half\n") // as the command does
+		if err := r.host.Control.Abort(r.ctx, m.Session, "enough"); err != nil {
+			t.Error(err)
+		}
+		m = l.settled()
+		if len(m.Wrote) != 1 || len(m.Wrote[0].Files) != 1 || m.Wrote[0].Files[0].Path != "half.txt" {
+			t.Errorf("recorded: %+v", m.Wrote)
+		}
+	})
 }
 
 // That the history cannot be kept is told, and keeps nobody from working.

@@ -112,12 +112,35 @@ func (r *rig) last(agent string) scripted.Request {
 // Of several that are proven when the queue comes to them, the smaller change is merged, although it came later.
 func TestSmallerOfTwoProofsWins(t *testing.T) {
 	t.Parallel()
-	r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+	var r *rig
+	told := func(typ centurion.EventType, text string, times int) func([]centurion.Event) bool {
+		return func(all []centurion.Event) bool {
+			n := 0
+			for _, e := range all {
+				if e.Type == typ && strings.Contains(string(e.Data), text) {
+					n++
+				}
+			}
+			return n >= times
+		}
+	}
+	ends := func(until func([]centurion.Event) bool, before ...scripted.Answer) script {
+		return func(q scripted.Request) scripted.Answer {
+			if q.Step() <= len(before) {
+				return before[q.Step()-1]
+			}
+			r.when(until)
+			return say("made it")
+		}
+	}
+	made := told(centurion.EventToolStarted, `"filePath":"a.txt"`, 2) // by both
+	builds := told(centurion.EventVerifyStarted, `"build 3s"`, 1)     // which the queue waits for
+	r = inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
 		"commander": steps(do(plans("- verify: `build 3s`", "- [ ] T1 One", "  - race: alice, bob", "  - verify: `exists a.txt`", "- [ ] T2 Two", "  - verify: `exists b.txt`")),
 			do(work("T2", "make b.txt")), do(onward), do(work("T1", makeA)), say("I wait"), complete(), say("it ends")),
-		"worker": steps(do(writes("b.txt", "b\n")), say("made it")),
-		"alice":  steps(do(writes("a.txt", "1\n2\n3\n")), say("made it")),
-		"bob":    steps(do(writes("x.txt", "x\n")), do(writes("a.txt", "1\n")), say("made it")),
+		"worker": ends(made, do(writes("b.txt", "b\n"))),
+		"alice":  ends(builds, do(writes("a.txt", "1\n2\n3\n"))),
+		"bob":    ends(builds, do(writes("x.txt", "x\n")), do(writes("a.txt", "1\n"))),
 	})
 	r.cfg.Cast = ownCast(t, runner("alice"), runner("bob"))
 	r.restart()
@@ -262,5 +285,32 @@ func TestRaceSurvivesStops(t *testing.T) {
 			equal(t, "notices", r.count(m.ID, centurion.EventTaskDelivered), 1)
 			has(t, r.read(".opencode/todo.md"), "[x] T1 One")
 		})
+	}
+}
+
+// The files of an item are held until all its tries have ended: another item with the same files waits.
+func TestTriesHoldTheirFiles(t *testing.T) {
+	t.Parallel()
+	r := racing(t, "", "", map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One", "  - race: alice, bob", "  - files: a.txt", "  - verify: `exists a.txt`", "- [ ] T2 Two", "  - files: a.txt, b.txt", "  - verify: `exists b.txt`")),
+			do(work("T1", makeA), work("T2", "make b.txt")), say("I wait"), complete(), say("it ends")),
+		"alice":  steps(say("STUCK: no idea")),
+		"bob":    steps(do(sh("sleep 2s")), do(writes("a.txt", "a\n")), say("made it")),
+		"worker": steps(do(writes("b.txt", "b\n")), say("made it")),
+	})
+	m := r.mission(centurion.MissionOptions{})
+	r.is(m, centurion.MissionCompleted, "")
+	equal(t, "ends", r.ends(m.ID), "T1/1 alice blocked, T1/2 bob completed merged, T2 worker completed merged")
+	names := map[string]string{}
+	for _, task := range r.tasks(m.ID) {
+		names[task.ID] = task.Name()
+	}
+	var order []string
+	for _, e := range r.events(m.ID, centurion.EventTaskStarted, centurion.EventTaskBlocked, centurion.EventTaskCompleted) {
+		order = append(order, strings.TrimPrefix(string(e.Type), "task.")+" "+names[e.Task])
+	}
+	told := strings.Join(order, ", ")
+	if !strings.HasPrefix(told, "started T2, completed T2, ") { // whichever item is first, the other waits
+		has(t, told, "blocked T1/1, completed T1/2, started T2")
 	}
 }

@@ -158,3 +158,43 @@ func TestOwnReaderMergesNothing(t *testing.T) {
 	equal(t, "sneaky.txt", r.branchHas(m.ID, "sneaky.txt"), "")
 	equal(t, "as it stayed", r.wrote(m.ID, "sneaky.txt"), "x")
 }
+
+// A call that only reads leaves the files that all readers share: once work is merged, the next one finds it, however many came before.
+func TestReadersFindWhatIsMerged(t *testing.T) {
+	t.Parallel()
+	read := func(file string) scripted.Answer { return do(call("read", args{"filePath": file})) }
+	r := inRepo(t, map[string]string{"base.txt": "base\n"}, map[string]script{
+		"commander": steps(read("base.txt"), do(call("grep", args{"pattern": "base"})), do(work("", "x")), say("I wait"), read("made.txt"), say("well")),
+		"worker":    steps(do(writes("made.txt", "by the worker\n")), say("done")),
+	})
+	m := r.mission(centurion.MissionOptions{})
+	r.is(m, centurion.MissionCompleted, "")
+	got := r.results(m.ID, "read")
+	if len(got) != 2 {
+		t.Fatalf("%q", got)
+	}
+	has(t, got[0], "base")
+	has(t, got[1], "by the worker")
+}
+
+// What a command has changed in its task's checkout until a person ends it belongs to the task, too, and others are told.
+func TestEndedCommandsFilesAreHeld(t *testing.T) {
+	faked(func(t *testing.T) {
+		r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+			"commander": steps(do(work("", "x")), say("I wait")),
+			"worker":    steps(do(sh("build 9m")), say("done")),
+		})
+		m := r.start(centurion.MissionOptions{})
+		l := r.live(m.ID)
+		time.Sleep(time.Second)
+		task := r.tasks(m.ID)[0]
+		if err := os.WriteFile(filepath.Join(task.Checkout.Dir, "half.txt"), []byte("half\n"), 0o644); err != nil { // as the command does
+			t.Fatal(err)
+		}
+		if err := r.host.Control.Abort(r.ctx, task.ID, "enough"); err != nil {
+			t.Error(err)
+		}
+		r.is(l.settled(), centurion.MissionCompleted, "")
+		equal(t, "held", strings.Join(r.tasks(m.ID)[0].Claims, " "), "half.txt")
+	})(t)
+}

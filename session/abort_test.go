@@ -260,6 +260,9 @@ func TestKilledWhileStreaming(t *testing.T) {
 		if p := calls(m); len(p) != 1 || !p[0].State.Ended() || !strings.Contains(string(p[0].State.Input), "xxx") {
 			t.Errorf("its call is %+v", p)
 		}
+		for p := range after.Calls() {
+			t.Errorf("a call that was cut off counts as made: %+v", p)
+		}
 		if e := after.events(centurion.EventMessageUpdated); len(e) != 1 || !strings.Contains(string(e[0].Data), "repaired") {
 			t.Errorf("told: %+v", e)
 		}

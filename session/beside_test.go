@@ -162,6 +162,13 @@ func TestLeftForLater(t *testing.T) {
 				if got := calls(r.last()); got[1].State.Ended() == tt.later || got[3].State.Ended() == tt.later || !got[2].State.Ended() {
 					t.Errorf("stored when it was stopped: %+v", got)
 				}
+				told := 2 // a call that begins later has no result yet
+				if !tt.later {
+					told = 4
+				}
+				if n := len(r.events(centurion.EventToolCompleted)); n != told {
+					t.Errorf("%d calls are told as ended, want %d", n, told)
+				}
 				if tt.reopen {
 					r.reopen()
 				}

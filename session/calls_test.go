@@ -349,3 +349,22 @@ func TestResultIsBounded(t *testing.T) {
 		t.Errorf("%d bytes of output reached the model, ending in %q", len(got), got[max(0, len(got)-10):])
 	}
 }
+
+// A call that had not begun when its session stopped is made later only if its answer was complete: one of a cancelled or failed answer is over.
+func TestCallsOfUnacceptedAnswers(t *testing.T) {
+	for finish, want := range map[string]centurion.ToolStatus{centurion.FinishCancelled: centurion.ToolError, centurion.FinishError: centurion.ToolError, "tool-calls": centurion.ToolPending} {
+		r := newRig(t, inOrder(call("get")), tool{name: "get"})
+		r.turn()
+		m := r.messages()[1]
+		m.Finish = finish
+		p := calls(m)[0]
+		p.State = &centurion.ToolState{Status: centurion.ToolPending, Input: p.State.Input}
+		if err := r.store.Update(t.Context(), func(tx *store.Tx) error { return errors.Join(tx.PutMessage(&m), tx.PutPart(&p)) }); err != nil {
+			t.Fatal(err)
+		}
+		r.reopen()
+		if got := calls(r.messages()[1])[0].State.Status; got != want {
+			t.Errorf("a call of an answer that ended by %q is %s, not %s", finish, got, want)
+		}
+	}
+}

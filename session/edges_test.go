@@ -152,6 +152,62 @@ func TestReservationEndsWithTheRequest(t *testing.T) {
 	}
 }
 
+// Where the end of a failed answer, or of a turn that was stopped, cannot be stored, both errors are told: a superseded attempt has to end.
+func TestEndThatIsNotStored(t *testing.T) {
+	lost := &centurion.Error{Kind: centurion.KindConflict, Msg: "superseded"}
+	for name, tt := range map[string]struct {
+		answer scripted.Answer
+		writes int // that are allowed
+		kind   centurion.Kind
+	}{
+		"an error":  {scripted.Answer{Error: &scripted.Error{Status: 400, Message: "no"}}, 1, centurion.KindInvalidRequest}, // the row
+		"a refusal": {scripted.Answer{Say: "Good.", Finish: "content_filter"}, 1, centurion.KindRefusal},
+		"stopped":   {call("stop"), 3, centurion.KindCancelled}, // the row, the answer, the results
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, stop := context.WithCancelCause(t.Context())
+			r := newRig(t, inOrder(tt.answer), tool{name: "stop", run: func(context.Context, *tools.Call, json.RawMessage) (tools.Result, error) {
+				stop(centurion.ErrCancelled)
+				return tools.Result{Output: "ok"}, nil
+			}})
+			writes := 0
+			r.cfg.Fence = func(*store.Tx) error {
+				if writes++; writes > tt.writes {
+					return lost
+				}
+				return nil
+			}
+			r.reopen()
+			if _, err := r.Turn(ctx); !errors.Is(err, lost) || centurion.KindOf(err) != tt.kind {
+				t.Errorf("%v, of kind %s", err, centurion.KindOf(err))
+			}
+		})
+	}
+}
+
+// What is sent anew with each request, the status, is reserved for as well.
+func TestStatusIsReservedFor(t *testing.T) {
+	input := func(status string) int64 {
+		now := "" // the first request is the same
+		r := newRig(t, inOrder(call("noop")), tool{name: "noop", run: func(context.Context, *tools.Call, json.RawMessage) (tools.Result, error) {
+			now = status
+			return tools.Result{Output: "ok"}, nil
+		}})
+		r.host.status = func() string { return now }
+		var needs []session.Need
+		r.cfg.Reserve = func(_ context.Context, n session.Need) (session.Cover, error) {
+			needs = append(needs, n)
+			return session.Cover{}, nil
+		}
+		r.reopen()
+		r.turn()
+		return needs[1].Input
+	}
+	if without, with := input(""), input(strings.Repeat("x", 3000)); with != without+session.TokensOf(3000) {
+		t.Errorf("%d tokens without a status, %d with one", without, with)
+	}
+}
+
 // Where the endpoint does not say what an answer cost, all that came counts: text, thoughts, and arguments of calls.
 func TestEstimateOfAnAnswer(t *testing.T) {
 	long := strings.Repeat("x", 4000)

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,9 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"centurion"
 	"centurion/provider/scripted"
+	"centurion/redact"
 	"centurion/session"
 	"centurion/store"
 )
@@ -171,6 +175,9 @@ func TestTurnOfFails(t *testing.T) {
 		"without text": {finish(centurion.FinishStop, ""), centurion.KindNoAnswer, "step-finish error", true},
 		"a refusal":    {finish(centurion.FinishFilter, "No."), centurion.KindRefusal, "text No.|step-finish error", true},
 		"cut off":      {finish(centurion.FinishLength, "half"), centurion.KindTimeout, "text half|step-finish length", true},
+		"it never begins": {func(session.Prompt, *session.Saying) (session.Ended, error) {
+			return session.Ended{Usage: centurion.Usage{Unpriced: true}}, broke
+		}, centurion.KindStreamCut, "step-start|step-finish error", false},
 		"it ends": {func(_ session.Prompt, said *session.Saying) (session.Ended, error) {
 			return session.Ended{Usage: centurion.Usage{Unpriced: true}}, errors.Join(said.Text("half"), said.Call(running("c1", "bash")), broke)
 		}, centurion.KindStreamCut, "text half|bash error Not known: the turn was broken off before the call had ended.|step-finish error", true},
@@ -191,6 +198,9 @@ func TestTurnOfFails(t *testing.T) {
 		r.cfg.Running = func(more int) { sum += more }
 		r.reopen()
 		_, err := r.TurnOf(t.Context(), &outsider{play: c.play})
+		if n := len(r.events(centurion.EventSessionIdle)); n != 0 {
+			t.Errorf("%s: told %d times that it has ended well", name, n)
+		}
 		if centurion.KindOf(err) != c.kind || !strings.HasSuffix(shapeOf(r.last()), c.stored) || r.record().Metadata.Unpriced != c.unpriced || sum != 0 {
 			t.Errorf("%s: %v, stored %s, unpriced %v, %d running", name, err, shapeOf(r.last()), r.record().Metadata.Unpriced, sum)
 		}
@@ -234,6 +244,129 @@ func TestTurnOfFloods(t *testing.T) {
 	r.say("More.")
 	if _, err := r.TurnOf(t.Context(), agent); err != nil || len(agent.asked[1].Whole) > 100<<10 {
 		t.Errorf("%d bytes are told, %v", len(agent.asked[1].Whole), err)
+	}
+}
+
+// Words and thoughts keep their order, and a failure without a word says so.
+func TestTurnOfKeepsOrder(t *testing.T) {
+	r := newRig(t, inOrder())
+	agent := &outsider{play: func(_ session.Prompt, said *session.Saying) (session.Ended, error) {
+		return session.Ended{Finish: centurion.FinishStop}, errors.Join(said.Text("One."), said.Thought("Hm."), said.Text("Two."), said.Thought("Well."),
+			said.Call(session.Call{ID: "c1", Tool: "bash", Status: centurion.ToolError}), said.Text("Done."))
+	}}
+	if _, err := r.TurnOf(t.Context(), agent); err != nil {
+		t.Fatal(err)
+	}
+	m := r.messages()
+	if got, want := shapeOf(m[len(m)-2]), "step-start|text One.|reasoning Hm.|text Two.|reasoning Well.|bash error It failed.|step-finish tool-calls"; got != want {
+		t.Errorf("stored %s, want %s", got, want)
+	}
+}
+
+// What is said beside a running call stands after it, and the last words count also if calls follow them.
+func TestTurnOfEndsInACall(t *testing.T) {
+	r := newRig(t, inOrder())
+	agent := &outsider{play: func(_ session.Prompt, said *session.Saying) (session.Ended, error) {
+		return session.Ended{Finish: centurion.FinishStop}, errors.Join(said.Text("I look."), said.Call(running("c1", "bash")), said.Text("Found it."), said.Call(done("c1", "ok")),
+			said.Call(running("c2", "edit")), said.Call(done("c2", "edited")))
+	}}
+	out, err := r.TurnOf(t.Context(), agent)
+	if err != nil || out.Text != "I look.\nFound it." && out.Text != "I look.Found it." {
+		t.Errorf("%+v, %v", out, err)
+	}
+	m := r.messages()
+	if got, want := shapeOf(m[len(m)-2]), "step-start|text I look.|bash completed ok|text Found it.|step-finish tool-calls"; got != want {
+		t.Errorf("stored %s, want %s", got, want)
+	}
+}
+
+// A turn that was stopped did not end well, whatever the agent says.
+func TestTurnOfIsStopped(t *testing.T) {
+	r := newRig(t, inOrder())
+	ctx, stop := context.WithCancelCause(t.Context())
+	agent := &outsider{play: func(_ session.Prompt, said *session.Saying) (session.Ended, error) {
+		err := said.Text("Done.")
+		stop(centurion.ErrCancelled)
+		return session.Ended{Finish: centurion.FinishStop}, err
+	}}
+	if _, err := r.TurnOf(ctx, agent); centurion.KindOf(err) != centurion.KindCancelled {
+		t.Error(err)
+	}
+}
+
+// A crash loses no more of a long answer than what came in the last moment.
+func TestTurnOfStoresMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, inOrder())
+		stored := ""
+		agent := &outsider{play: func(_ session.Prompt, said *session.Saying) (session.Ended, error) {
+			err := said.Text("One, ")
+			time.Sleep(100 * time.Millisecond)
+			err = errors.Join(err, said.Text("two, "))
+			stored = shapeOf(r.last())
+			return session.Ended{Finish: centurion.FinishStop}, errors.Join(err, said.Text("three."))
+		}}
+		if _, err := r.TurnOf(t.Context(), agent); err != nil || stored != "step-start|text One, two," {
+			t.Errorf("stored %q, %v", stored, err)
+		}
+	})
+}
+
+// An agent knows that a limit ends its turn, but not whose: the host says it.
+func TestTurnOfSaysWhoseLimit(t *testing.T) {
+	r := newRig(t, inOrder())
+	asked := 0
+	r.host.before = func() ([]centurion.Message, error) {
+		if asked++; asked == 1 {
+			return nil, nil
+		}
+		return nil, &centurion.Error{Kind: centurion.KindBudget, Msg: "the mission has spent all"}
+	}
+	agent := &outsider{play: func(session.Prompt, *session.Saying) (session.Ended, error) {
+		return session.Ended{}, &centurion.Error{Kind: centurion.KindBudget, Msg: "no more calls"}
+	}}
+	if _, err := r.TurnOf(t.Context(), agent); err == nil || !strings.Contains(err.Error(), "the mission has spent all") {
+		t.Error(err)
+	}
+}
+
+// The failures before a turn are known until one ends well.
+func TestTurnOfEndsRetries(t *testing.T) {
+	r := newRig(t, inOrder())
+	if err := r.store.Update(t.Context(), func(tx *store.Tx) error { return r.PutRetry(tx, centurion.Retry{Attempts: 2}) }); err != nil {
+		t.Fatal(err)
+	}
+	for _, cause := range []error{&centurion.Error{Kind: centurion.KindNetwork, Msg: "no route"}, nil} {
+		_, err := r.TurnOf(t.Context(), &outsider{play: func(_ session.Prompt, said *session.Saying) (session.Ended, error) {
+			return session.Ended{Finish: centurion.FinishStop}, cmp.Or(said.Text("Done."), cause)
+		}})
+		if retry := r.record().Metadata.Retry; !errors.Is(err, cause) || (retry != nil) != (cause != nil) {
+			t.Errorf("after %v: %v, retry %+v", cause, err, retry)
+		}
+	}
+}
+
+// Keys in what an agent from outside does are neither stored nor told to the next one.
+func TestTurnOfKeys(t *testing.T) {
+	const key = "hunter2-of-the-database"
+	r := newRig(t, inOrder())
+	r.cfg.Call.Keys.Add(redact.Key{Name: "DATABASE", Value: key})
+	r.reopen()
+	agent := &outsider{play: func(_ session.Prompt, said *session.Saying) (session.Ended, error) {
+		begun, failed := running("c1", "bash"), done("c2", key)
+		begun.Input = json.RawMessage(`{"command":"login ` + key + `"}`)
+		failed.Tool, failed.Status = "bash", centurion.ToolError
+		return session.Ended{Finish: centurion.FinishStop}, errors.Join(said.Call(begun), said.Call(done("c1", "in with "+key)), said.Call(failed), said.Text("Done."))
+	}}
+	for range 2 {
+		if _, err := r.TurnOf(t.Context(), agent); err != nil {
+			t.Fatal(err)
+		}
+		r.say("Again.")
+	}
+	stored, err := json.Marshal([]any{r.messages(), r.events(), agent.asked})
+	if err != nil || !strings.Contains(string(stored), "in with ") || strings.Contains(string(stored), key) {
+		t.Errorf("%s, %v", stored, err)
 	}
 }
 

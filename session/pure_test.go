@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -195,5 +196,24 @@ func TestTold(t *testing.T) {
 		if got := e.Did(); got != want || e.Error() != "the model "+want || centurion.KindOf(e) != centurion.KindTimeout || centurion.HintOf(e) == "" {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// An agent that begins anew is told the first message whole and once, then what was said and done since.
+func TestHandoverOfAHistory(t *testing.T) {
+	said := func(role centurion.Role, text string) centurion.Message {
+		return centurion.Message{Role: role, Parts: []centurion.Part{{Type: centurion.PartText, Text: text}}}
+	}
+	call := centurion.Part{Type: centurion.PartTool, Tool: "bash", State: &centurion.ToolState{Status: centurion.ToolError, Title: "make", Error: "no rule"}}
+	worked := said(centurion.RoleAssistant, "I build.")
+	worked.Parts = append(worked.Parts, call)
+	got := handover([]centurion.Message{said(centurion.RoleUser, "build it"), worked, said(centurion.RoleUser, "faster")})
+	want := []string{"build it", "You have worked on this before, in a conversation that is not there any more. Your files are as you left them: look at them first. This is what is known of it:",
+		"You said: I build.", "You called, and it failed: bash make: no rule", "faster"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if got := handover([]centurion.Message{said(centurion.RoleUser, "build it")}); !slices.Equal(got, []string{"build it"}) {
+		t.Errorf("before any work: %q", got)
 	}
 }

@@ -53,6 +53,9 @@ func TestSummaryLosesNoDecision(t *testing.T) {
 				t.Errorf("compaction %d: %q stands %d times in:\n%s", n+1, want, strings.Count(first, want), first)
 			}
 		}
+		if _, others, _ := strings.Cut(first, "\nWhat others did for you:\n"); !strings.Contains(others, kept[2]) || !strings.Contains(others, kept[3]) || strings.Contains(others, "\n- lexer.go") {
+			t.Errorf("compaction %d: what others did stands among the files:\n%s", n+1, first)
+		}
 		if len(first) > 16000 || strings.Contains(first, "untouched.go") {
 			t.Errorf("the summary has %d bytes: %s", len(first), first)
 		}

@@ -464,3 +464,21 @@ func fail(context.Context, *tools.Call, json.RawMessage) (tools.Result, error) {
 }
 
 var _ session.Model = (*provider.Client)(nil)
+
+// Results of which the files cannot be noted are not stored without them.
+func TestChangesAreNotedWithTheResults(t *testing.T) {
+	r := newRig(t, inOrder(call("get")), tool{name: "get", run: func(context.Context, *tools.Call, json.RawMessage) (tools.Result, error) {
+		return tools.Result{Output: "r", Files: []string{"a.txt"}}, nil
+	}})
+	full := errors.New("no space for it")
+	r.cfg.Changed = func(*store.Tx, []string) error { return full }
+	r.reopen()
+	if _, err := r.Turn(t.Context()); !errors.Is(err, full) {
+		t.Errorf("the turn ends with %v", err)
+	}
+	for _, p := range calls(r.messages()[1]) {
+		if p.State.Ended() {
+			t.Errorf("its call is stored as %s", p.State.Status)
+		}
+	}
+}

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,7 +12,7 @@ import (
 	"centurion"
 	"centurion/guard"
 	"centurion/orchestrator/state"
-	"centurion/store"
+	"centurion/store/storetest"
 )
 
 // sessionsOf is the sessions of a mission that nobody works on.
@@ -25,11 +24,7 @@ func sessionsOf(t *testing.T) *Sessions {
 // IKI-26: who could not load a session has not kept it.
 func TestDamagedSessionIsNotKept(t *testing.T) {
 	m := sessionsOf(t)
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := storetest.Open(t)
 	damaged := &Conversation{m: m, id: "ses_y"}
 	damaged.cfg.Store = st
 	if err := m.Open(t.Context(), damaged, centurion.Session{}); centurion.KindOf(err) != centurion.KindNotFound {

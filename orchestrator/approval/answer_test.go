@@ -1,29 +1,25 @@
 package approval
 
 import (
-	"path/filepath"
 	"testing"
 
 	"centurion"
 	"centurion/orchestrator/state"
 	"centurion/sandbox"
 	"centurion/store"
+	"centurion/store/storetest"
 )
 
 // A question of a stopped mission is answered with a text or the number of a choice, once; anything else is refused and leaves it open.
 func TestAnswerWithoutAHost(t *testing.T) {
 	t.Parallel()
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := storetest.Open(t)
 	asks := []store.Ask{
 		{ID: "que_1", Type: store.AskQuestion, Mission: "msn_1", Session: "ses_1", Call: "c1", Options: []string{"red", "blue"}},
 		{ID: "que_2", Type: store.AskQuestion, Mission: "msn_1", Session: "ses_1"}, // no call waits for it
 		{ID: "per_1", Type: store.AskPermission, Mission: "msn_1", Session: "ses_1", Call: "c2"},
 	}
-	err = st.Update(t.Context(), func(tx *store.Tx) error {
+	err := st.Update(t.Context(), func(tx *store.Tx) error {
 		if err := tx.PutMission(&centurion.Mission{ID: "msn_1", Status: centurion.MissionPaused}); err != nil {
 			return err
 		}

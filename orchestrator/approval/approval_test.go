@@ -1,13 +1,13 @@
 package approval
 
 import (
-	"path/filepath"
 	"testing"
 
 	"centurion"
 	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/store"
+	"centurion/store/storetest"
 )
 
 // What a person allows always is allowed from then on; what a policy or a limit of time has answered, or once, is not.
@@ -114,14 +114,10 @@ func TestStandstill(t *testing.T) {
 		"another task will begin":       {[]store.Ask{question}, []centurion.Task{asker, task("2", centurion.TaskQueued)}, "none", false},
 		"a permission is wanted, too":   {[]store.Ask{question, {Type: store.AskPermission}}, []centurion.Task{asker}, "none", false},
 	} {
-		st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = st.Close() })
+		st := storetest.Open(t)
 		m := &state.Mission{Store: st, ID: "msn_1"}
 		m.Spent.Store(&centurion.Mission{Session: "ses_0"})
-		err = st.Update(t.Context(), func(tx *store.Tx) error {
+		err := st.Update(t.Context(), func(tx *store.Tx) error {
 			for _, one := range c.tasks {
 				if err := tx.PutTask(&one); err != nil {
 					return err

@@ -1,7 +1,6 @@
 package approval
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/store"
+	"centurion/store/storetest"
 	"centurion/tools"
 	"centurion/workspace"
 )
@@ -22,11 +22,7 @@ func deciding(t *testing.T, rec centurion.Mission, rules map[string][]permission
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ws.Close() })
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
+	st := storetest.Open(t)
 	rec.ID, rec.Status = "msn_1", centurion.MissionRunning
 	if err := st.Update(t.Context(), func(tx *store.Tx) error { return tx.PutMission(&rec) }); err != nil {
 		t.Fatal(err)

@@ -37,12 +37,12 @@ func TestEndedBackgroundsAreLetGo(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.end(b, centurion.CommandResult{Bytes: 8}, nil, nil)
-		if n := files(); n > keepEnded+1 {
+		if n := files(); n != min(i, keepEnded)+1 {
 			t.Fatalf("%d files after %d commands", n, i+1)
 		}
 	}
 	all := s.of("ses_1")
-	if first := s.look(all[0], true); !strings.Contains(first.Output, "not kept any more") || first.Bytes != 8 || first.ExitCode != 0 {
+	if first := s.look(all[0], true); first.Output != "… what it printed is not kept any more …" || first.Bytes != 8 || first.ExitCode != 0 {
 		t.Errorf("the first: %+v", first)
 	}
 	last := all[len(all)-1]

@@ -128,7 +128,7 @@ func putWhole(tx *store.Tx, m *centurion.Message) error {
 
 // copyOf copies a line into a new session, with new ids everywhere.
 func copyOf(of centurion.Session, line []centurion.Message, mission string, from centurion.ForkedFrom) (centurion.Session, []centurion.Message) {
-	meta := centurion.SessionMeta{Mission: mission, Address: "0/", System: of.Metadata.System, AgentFile: of.Metadata.AgentFile,
+	meta := centurion.SessionMeta{Mission: mission, Address: "0/", System: of.Metadata.System, Tools: of.Metadata.Tools, AgentFile: of.Metadata.AgentFile,
 		Roster: of.Metadata.Roster, Offered: of.Metadata.Offered, Skills: of.Metadata.Skills, External: of.Metadata.External, Plugged: of.Metadata.Plugged, Given: of.Metadata.Given, OwnModel: of.Metadata.OwnModel, ForkedFrom: &from}
 	rec := session.New(centurion.Session{Slug: "0", ProjectID: of.ProjectID, Directory: of.Directory, Title: of.Title, Agent: of.Agent,
 		Model: of.Model, Version: of.Version, Metadata: meta}, centurion.Now())

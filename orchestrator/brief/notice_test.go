@@ -1,7 +1,6 @@
 package brief
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,22 +12,19 @@ import (
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/store"
+	"centurion/store/storetest"
 )
 
 // noticeOf is the notice of a task's end in a mission with these receipts, messages and asks.
 func noticeOf(t *testing.T, task centurion.Task, isolated bool, receipts []centurion.Receipt, sent []store.Delivery, asks []store.Ask) (text string) {
 	t.Helper()
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := storetest.Open(t)
 	iso := &isolation.Checkouts{}
 	if isolated {
 		iso.Ground = &isolation.Ground{}
 	}
 	task.ID, task.Mission, task.Session, task.Number = "tsk_1", "msn_1", "ses_1", 7
-	err = st.Update(t.Context(), func(tx *store.Tx) (err error) {
+	err := st.Update(t.Context(), func(tx *store.Tx) (err error) {
 		if err := tx.PutTask(&task); err != nil {
 			return err
 		}

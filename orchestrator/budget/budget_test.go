@@ -225,10 +225,15 @@ func TestReclaim(t *testing.T) {
 		equal(t, fmt.Sprintf("%d, whole %v", test.want, test.own), l.reclaim(Amount{Rounds: test.want}, test.own), test.ok)
 		equal(t, "free", l.free()[Rounds], test.free)
 	}
-	l := make()
-	l.reclaim(Amount{Rounds: 2}, false)
-	equal(t, "held by the oldest", l.accounts["old"].held[Rounds], 1)
-	equal(t, "held by the newest", l.accounts["new"].held[Rounds], 0)
+	l := &ledger{limit: Amount{Rounds: 10}}
+	for i := range 10 {
+		l.open(fmt.Sprint(i), Amount{}, Amount{})
+		l.spawn(fmt.Sprint(i), Amount{Rounds: 1})
+	}
+	l.reclaim(Amount{Rounds: 5}, false)
+	for i := range 10 {
+		equal(t, fmt.Sprint("held by number ", i), l.accounts[fmt.Sprint(i)].held[Rounds] == 1, i < 5)
+	}
 }
 
 func equal[T comparable](t testing.TB, what string, got, want T) {

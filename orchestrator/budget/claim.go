@@ -63,7 +63,7 @@ func (b *Reserves) limits(account string) Amount {
 
 // Cover waits until the portion of a task about to start is reserved for its account. It returns the same errors as Request.
 func (b *Reserves) Cover(ctx context.Context, account string, portion Amount, wait Wait) error {
-	return b.claim(ctx, &claimant{id: account, portion: portion}, wait)
+	return b.claim(ctx, &claimant{id: account, portion: portion, lacks: dims}, wait)
 }
 
 // Fits rejects a task that can never start: its own budget exceeds the rest of the mission's, or its portion does and no account holds
@@ -76,7 +76,7 @@ func (b *Reserves) Fits(o centurion.TaskBudget, portion Amount) error {
 		d, left := Dim(i), most-b.ledger.spent[i]
 		switch own := Own(o)[d]; {
 		case most == 0:
-		case own > left:
+		case own > max(0, left):
 			return &centurion.Error{Op: "delegate", Kind: centurion.KindBudget,
 				Msg:  fmt.Sprintf("a budget of %s does not fit: the mission has %s left of %s", d.Say(own), d.Say(max(0, left)), d.Say(most)),
 				Hint: "give it a smaller one, or none"}

@@ -174,6 +174,7 @@ func TestWhatIsGivenBackIsServed(t *testing.T) {
 					c.ask(before, func(wait Wait) error { return c.Cover(ctx, before, Amount{Tokens: 2000}, wait) })
 					c.cover(waiter, 500)
 					c.want("behind another")
+					equal(t, "what it waits for", c.said[waiter], "budget")
 					cancel(gone)
 					c.want("when the one before it gave up", waiter, before+": gone")
 				}
@@ -232,6 +233,7 @@ func TestRequestTakesBack(t *testing.T) {
 		c.want("of what is left of its own budget", own)
 		c.request(worker, 4500)
 		c.want("with the newest portion beside its own", worker)
+		equal(t, "held by the worker", c.ledger.accounts[worker].held[Tokens], 4500)
 		equal(t, "held by the older", c.ledger.accounts[old].held[Tokens], 2000)
 		equal(t, "held by the newer", c.ledger.accounts[newer].held[Tokens], 0)
 	})
@@ -247,6 +249,7 @@ func TestRequestTakesBack(t *testing.T) {
 		c.want("before a second")
 		time.Sleep(time.Nanosecond)
 		c.want("after a second", worker)
+		equal(t, "held by the worker", c.ledger.accounts[worker].held[Tokens], 5000)
 		equal(t, "held by the one with a budget of its own", c.ledger.accounts[own].held[Tokens], 0)
 		c.Done(own)
 		equal(t, "held by it after a request of which nothing came", c.ledger.accounts[own].held[Tokens], 0)
@@ -263,6 +266,7 @@ func TestRequestTakesBack(t *testing.T) {
 		c.want("a task, at first")
 		time.Sleep(patience)
 		c.want("a task, after a second", task)
+		equal(t, "held by the task", c.ledger.accounts[task].held[Tokens], 5000)
 		equal(t, "held by the other", c.ledger.accounts[other].held[Tokens], 0)
 	})
 }
@@ -383,6 +387,7 @@ func TestPays(t *testing.T) {
 		{Amount{1e9, 400, 1}, request{input: 10, most: 500, in: 1, out: 1}, 390},
 		{Amount{0, 400, 1}, request{input: 10, most: 500}, 390},
 		{Amount{37, 400, 1}, request{input: 3, most: 500, in: 0.15, out: 0.6}, 5},
+		{Amount{415_006, 1e6, 1}, request{input: 15_154, most: 64_000, in: 1.1, out: 0.4}, 62_077}, // one more costs a unit more, rounded
 	} {
 		got := test.r.pays(test.have)
 		equal(t, "tokens", got, test.want)

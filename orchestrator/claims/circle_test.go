@@ -32,10 +32,11 @@ func TestCircleIsBroken(t *testing.T) {
 			if got != test.free {
 				t.Errorf("the last call: %s, want %s", got, test.free)
 			}
-			if words := strings.Join(r.Words("T2"), "\n"); !strings.Contains(words, "You need a, which belongs to item T1, while item T1 needs b") {
+			if words := strings.Join(r.Words("T2"), "\n"); words != "You need a, which belongs to item T1, while item T1 needs b, which was yours: both would wait for ever. "+
+				"You began later, so b now belongs to item T1, with what you have written there. Leave both files alone, finish with what you have, and say in your result what is still missing." {
 				t.Errorf("the younger is told: %q", words)
 			}
-			if words := strings.Join(r.Words("T1"), "\n"); !strings.Contains(words, "b is yours now: item T2 has handed it over") {
+			if words := strings.Join(r.Words("T1"), "\n"); words != "b is yours now: item T2 has handed it over because each of you waited for the other. It may be half done: read it before you change it." {
 				t.Errorf("the older is told: %q", words)
 			}
 			if words := append(r.Words("T1"), r.Words("T2")...); len(words) > 0 {
@@ -82,6 +83,9 @@ func TestLongerCircle(t *testing.T) {
 	if _, held := r.Settle("T2", []string{"ofT3"}); len(held) > 0 {
 		t.Errorf("T2 waits on: %v", held)
 	}
+	if words := strings.Join(r.Words("T2"), ""); !strings.Contains(words, "ofT3 is yours now: item T3 has handed it over") {
+		t.Errorf("T2 is told %q", words)
+	}
 	if words := strings.Join(r.Words("T3"), ""); !strings.Contains(words, "You need ofT1, which belongs to item T1, while item T2 needs ofT3") {
 		t.Errorf("T3 is told %q", words)
 	}
@@ -104,6 +108,7 @@ func TestWhoGivesUp(t *testing.T) {
 	}
 	r.Take("T1", []string{"a"})
 	settle("T3", "a", "[] [a belongs to item T1]")
+	r.Settle("T3", nil) // a command that changed nothing: it holds nothing yet
 	r.Take("T2", []string{"b"})
 	settle("T3", "c", "[c] []")
 	settle("T3", "d", "[d] []")

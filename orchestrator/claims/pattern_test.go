@@ -26,6 +26,10 @@ func TestOverlap(t *testing.T) {
 		{"a", "ab*", false, ""},
 		{"a", "a/b*", true, "a/b*"},
 		{"./a/", `a\b`, true, `a\b`},
+		{"src/{a,b}.go", "src/a.go", true, "src/a.go"},
+		{"src/[ab].go", "src/a.go", true, "src/a.go"},
+		{"src/a?.go", "src/ab.go", true, "src/ab.go"},
+		{"{a,b}/x", "b/x", true, "b/x"},
 	} {
 		for _, pair := range [][2]string{{test.a, test.b}, {test.b, test.a}} {
 			if got := Overlap(pair[:1], pair[1:]); got != test.want {

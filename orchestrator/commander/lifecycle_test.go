@@ -3,25 +3,21 @@ package commander
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"testing"
 
 	"centurion"
 	"centurion/orchestrator/state"
 	"centurion/store"
+	"centurion/store/storetest"
 )
 
 // A mission that stops has nothing reserved any more, has its reason with what helps, and leaves its tasks to the next host, unless it is over.
 func TestEndMission(t *testing.T) {
 	t.Parallel()
 	for to, task := range map[centurion.MissionStatus]centurion.TaskStatus{centurion.MissionPaused: centurion.TaskQueued, centurion.MissionBlocked: centurion.TaskQueued, centurion.MissionCancelled: centurion.TaskCancelled} {
-		st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer st.Close()
+		st := storetest.Open(t)
 		var m centurion.Mission
-		err = st.Update(t.Context(), func(tx *store.Tx) (err error) {
+		err := st.Update(t.Context(), func(tx *store.Tx) (err error) {
 			err = errors.Join(tx.PutMission(&centurion.Mission{ID: "msn_1", Session: "ses_0", Status: centurion.MissionRunning, Reserved: centurion.Reserved{USD: 1, Tasks: 1}}),
 				tx.PutTask(&centurion.Task{ID: "tsk_1", Mission: "msn_1", Status: centurion.TaskRunning}))
 			if err == nil {

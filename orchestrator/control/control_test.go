@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,18 +11,15 @@ import (
 	"centurion/agents"
 	"centurion/orchestrator/agent"
 	"centurion/store"
+	"centurion/store/storetest"
 )
 
 // stopped is a desk over a store with the given mission and its tasks. Nobody works on it.
 func stopped(t *testing.T, m centurion.Mission, tasks ...centurion.Task) *Desk {
 	t.Helper()
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
+	st := storetest.Open(t)
 	m.ID, m.Session = "msn_1", "ses_0"
-	err = st.Update(t.Context(), func(tx *store.Tx) error {
+	err := st.Update(t.Context(), func(tx *store.Tx) error {
 		if err := tx.PutMission(&m); err != nil {
 			return err
 		}
@@ -126,6 +122,7 @@ func TestEndsWithoutAHost(t *testing.T) {
 		"paused":                     {centurion.MissionRunning, (*Desk).Pause, "msn_1", paused, "", ""},
 		"paused before":              {paused, (*Desk).Pause, "msn_1", paused, "", centurion.KindConflict},
 		"paused when complete":       {completed, (*Desk).Pause, "msn_1", completed, "", centurion.KindConflict},
+		"a failed one, cancelled":    {failed, (*Desk).Cancel, "msn_1", cancelled, "tsk_1 tsk_2 tsk_3 tsk_5", ""},
 		"paused when failed":         {failed, (*Desk).Pause, "msn_1", failed, "", centurion.KindConflict},
 		"a turn":                     {paused, (*Desk).Abort, "tsk_1", paused, "", centurion.KindConflict},
 		"nothing":                    {paused, (*Desk).Stop, "tsk_9", paused, "", centurion.KindNotFound},
@@ -153,6 +150,9 @@ func TestEndsWithoutAHost(t *testing.T) {
 			}
 			if strings.HasPrefix(test.id, "tsk") && !slices.Equal(ended, got) && test.kind == "" && test.id != "tsk_4" {
 				t.Errorf("told as ended: %s", ended)
+			}
+			if moved := m.Status != test.is; moved && !slices.Equal(ended, []string{""}) {
+				t.Errorf("told as ended: %q, it became %s", ended, m.Status)
 			}
 		})
 	}

@@ -62,6 +62,9 @@ func TestAbortOfAMissionJustBegun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, _ := underWay(t, family...)
+		if err := d.Abort(t.Context(), "msn_1", ""); err == nil || err.Error() != "abort: mission msn_1 has only just begun" || centurion.HintOf(err) != "try again" {
+			t.Errorf("%v (%s)", err, centurion.HintOf(err))
+		}
 		for id, want := range map[string]struct {
 			kind centurion.Kind
 			took time.Duration
@@ -72,6 +75,55 @@ func TestAbortOfAMissionJustBegun(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A mission that has only just begun is stopped as soon as it runs, because its record alone would not keep it from going on; one that does not come
+// to that is stopped in its record. One at rest is not waited for, and has nothing to abort.
+func TestStopOfAMissionJustBegun(t *testing.T) {
+	t.Parallel()
+	const late = 20 * beginningPoll
+	for name, c := range map[string]struct {
+		is, becomes centurion.MissionStatus
+		runs        bool
+		took        time.Duration
+	}{
+		"it runs":       {centurion.MissionPlanning, centurion.MissionPlanning, true, late},
+		"it never runs": {centurion.MissionPlanning, centurion.MissionPaused, false, starting},
+		"it is running": {centurion.MissionRunning, centurion.MissionPaused, false, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := stopped(t, centurion.Mission{Status: c.is})
+			var ended, dropped []string
+			has := make(chan struct{})
+			m := &Mission{Stopped: has, Drop: func(cause error) {
+				dropped = append(dropped, string(centurion.KindOf(cause))+" "+cause.Error())
+				close(has)
+			}}
+			began := time.Now()
+			d.Ended = func(id string) { ended = append(ended, "ended "+id) }
+			d.Running = func(string) *Mission {
+				if c.runs && time.Since(began) >= late {
+					return m
+				}
+				return nil
+			}
+			err := d.Pause(t.Context(), "msn_1", "why")
+			took := time.Since(began)
+			rec, rerr := d.Store.Mission(t.Context(), "msn_1")
+			want := []string{"ended "}
+			if c.runs {
+				want = []string{"interrupted why"}
+			}
+			if err != nil || rerr != nil || took != c.took || rec.Status != c.becomes || !slices.Equal(append(dropped, ended...), want) || !c.runs && rec.Reason != "why" {
+				t.Errorf("%s: %v, %v after %s; %s, %q; %q, %q", name, err, rerr, took, rec.Status, rec.Reason, dropped, ended)
+			}
+			if began = time.Now(); !c.runs {
+				if err := d.Abort(t.Context(), "msn_1", ""); err == nil || err.Error() != "abort: nothing to abort: mission msn_1 is paused" || centurion.HintOf(err) != "see: centurion show msn_1" || time.Since(began) > 0 {
+					t.Errorf("%s: to abort: %v (%s) after %s", name, err, centurion.HintOf(err), time.Since(began))
+				}
+			}
+		})
+	}
 }
 
 // A task that has ended, but whose goroutine still lives, is stopped with its family: it may be writing.
@@ -118,6 +170,12 @@ func TestResize(t *testing.T) {
 		rec, err := d.Store.Mission(t.Context(), "msn_1")
 		if err != nil || rec.Options.MaxWorkers != c.workers || rec.Options.MaxPerAgent != c.perAgent {
 			t.Errorf("kept %+v, %v", rec.Options, err)
+		}
+		if err := d.Resize(t.Context(), "msn_1", 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		if now, err := d.Store.Mission(t.Context(), "msn_1"); err != nil || now.Options.MaxWorkers != c.workers || now.Options.MaxPerAgent != c.perAgent {
+			t.Errorf("nothing is given, kept %+v, %v", now.Options, err)
 		}
 		if all, one := room(t, m.Slots); all != c.wantAll || one != c.wantAgent {
 			t.Errorf("%+v: %d at once, %d of one agent", c, all, one)

@@ -3,16 +3,19 @@ package frozen
 import (
 	"context"
 	"errors"
-	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"centurion"
+	"centurion/event"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/store"
+	"centurion/store/storetest"
 	"centurion/workspace"
+	"centurion/workspace/todo"
 )
 
 // handedOut is the desk of a mission whose item T1 was handed out with the check `old`, where the file says `new` now.
@@ -26,11 +29,7 @@ func handedOut(t *testing.T, ask string) (*Desk, *store.Store, *workspace.Worksp
 	if err := ws.WriteFile(ws.Todo().Path(), []byte("# Plan\n- [~] T1 One\n  - verify: `new`\n")); err != nil {
 		t.Fatal(err)
 	}
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
+	st := storetest.Open(t)
 	rec := centurion.Mission{ID: "msn_1", Session: "ses_0", Status: centurion.MissionRunning, OwnsTodo: true, Options: centurion.MissionOptions{Ask: ask}}
 	err = st.Update(t.Context(), func(tx *store.Tx) error {
 		for _, id := range []string{"tsk_1", "tsk_2"} {
@@ -88,6 +87,9 @@ func TestTake(t *testing.T) {
 	if now, kept := counts(t, d, st); now != "old" || kept != "old" {
 		t.Errorf("an item that is gone: %s, %s", now, kept)
 	}
+	if _, known := d.frozen().All()["T9"]; known {
+		t.Error("checks of an item that is gone count")
+	}
 }
 
 // The mission's own check is kept with the newest task that has frozen checks, whatever its item is, and beside that item's.
@@ -132,43 +134,147 @@ func TestTakeOwn(t *testing.T) {
 	}
 }
 
-// A change that is not an agent's tool's or the host's is told once. It is put back where no person can be asked.
+// A change that is not an agent's tool's or the host's is told at once and once, in the journal and to the Commander. It is put back where no
+// person can be asked; if it is made again, it is told again.
 func TestTell(t *testing.T) {
 	t.Parallel()
+	const word = "todo.md was changed by neither an agent's tool nor the host: the check of T1, `old`, became `new`. It was handed out, so the old one still counts."
 	for ask, back := range map[string]bool{"ask": false, "deny": true, "allow": true} {
 		d, st, ws := handedOut(t, ask)
-		for range 2 {
+		tell := func(want int) {
+			t.Helper()
 			if err := d.Tell(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			told, err := st.PendingDeliveries(t.Context(), "ses_0")
+			if err != nil || len(told) != want {
+				t.Fatalf("%s: told %+v, %v", ask, told, err)
+			}
+			for _, x := range told {
+				if x.Text != word+" If the old check is wrong, delegate to the reviewer, which may change it with update_todo." {
+					t.Errorf("%s: told %q", ask, x.Text)
+				}
+			}
+			events, err := st.Events(t.Context(), store.EventQuery{Mission: "msn_1", Types: []centurion.EventType{centurion.EventMissionUpdated}})
+			if err != nil || len(events) != want {
+				t.Fatalf("%s: %d in the journal, %v", ask, len(events), err)
+			}
+			for _, e := range events {
+				if x, err := event.Decode[event.MissionData](e); err != nil || x.Note != word {
+					t.Errorf("%s: in the journal: %q, %v", ask, x.Note, err)
+				}
+			}
 		}
-		told, err := st.PendingDeliveries(t.Context(), "ses_0")
-		b, _, rerr := ws.ReadFile(ws.Todo().Path(), 0)
-		if err != nil || rerr != nil || len(told) != 1 || !strings.Contains(told[0].Text, "the check of T1, `old`, became `new`") {
-			t.Errorf("%s: told %+v, %v, %v", ask, told, err, rerr)
+		tell(1)
+		b, _, err := ws.ReadFile(ws.Todo().Path(), 0)
+		if err != nil || strings.Contains(string(b), "`old`") != back {
+			t.Errorf("%s: the file has\n%s\n%v", ask, b, err)
 		}
-		if strings.Contains(string(b), "`old`") != back {
-			t.Errorf("%s: the file has\n%s", ask, b)
+		times := 1
+		if back {
+			times = 2
+			if err := ws.WriteFile(ws.Todo().Path(), []byte("# Plan\n- [~] T1 One\n  - verify: `new`\n")); err != nil {
+				t.Fatal(err)
+			}
 		}
+		tell(times)
+		tell(times)
 		if now, kept := counts(t, d, st); now != "old" || kept != "old" {
 			t.Errorf("%s: %s counts, %s is kept", ask, now, kept)
 		}
 	}
 }
 
-// A change is described with whose it is and what it became.
+// Changes are described with whose each is and what it became.
 func TestWord(t *testing.T) {
 	t.Parallel()
-	for want, x := range map[string]centurion.Exchange{
-		"the mission's own check, `a`, became `b`, `c`.": {From: []string{"a"}, To: []string{"b", "c"}},
-		"the check of T1, `a`, `b`, was removed.":        {Item: "T1", From: []string{"a", "b"}},
-		"the check of T1, `a`, got another proof line.":  {Item: "T1", From: []string{"a"}, To: []string{"a"}},
+	for want, x := range map[string][]centurion.Exchange{
+		"the mission's own check, `a`, became `b`, `c`": {{From: []string{"a"}, To: []string{"b", "c"}}},
+		"the check of T1, `a`, `b`, was removed; the check of T2, `a`, got another proof line": {
+			{Item: "T1", From: []string{"a", "b"}}, {Item: "T2", From: []string{"a"}, To: []string{"a"}}},
 	} {
-		if got := Word([]centurion.Exchange{x}); !strings.Contains(got, want) {
+		want = "todo.md was changed by neither an agent's tool nor the host: " + want + ". It was handed out, so the old one still counts."
+		if got := Word(x); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 	if got := Word(nil); got != "" {
 		t.Errorf("of nothing: %q", got)
+	}
+}
+
+// A task is handed out with the checks of its item, and always with those of the mission.
+func TestFreeze(t *testing.T) {
+	t.Parallel()
+	d, _, ws := handedOut(t, "ask")
+	if f := d.Freeze(plan.View{}, "T1"); f != nil {
+		t.Errorf("without a plan: %+v", f)
+	}
+	if err := ws.WriteFile(ws.Todo().Path(), []byte("# Plan\n- verify: `whole`\n- [ ] T2 Two\n  - proof: regression\n  - verify: `part`\n")); err != nil {
+		t.Fatal(err)
+	}
+	p, err := d.plan.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for item, want := range map[string]centurion.Frozen{"": {Own: []string{"whole"}}, "T2": {Own: []string{"whole"}, Verify: []string{"part"}, Proof: "regression"}} {
+		if f := d.Freeze(p, item); f == nil || !reflect.DeepEqual(*f, want) {
+			t.Errorf("%q: %+v, want %+v", item, f, want)
+		}
+	}
+	d.Know(centurion.Task{ID: "tsk_3", Item: "T2", Frozen: &centurion.Frozen{Verify: []string{"part"}, Proof: "regression"}})
+	if c := d.frozen().All()["T2"]; c.Proof != "regression" || !slices.Equal(c.Verify, []string{"part"}) {
+		t.Errorf("known of T2: %+v", c)
+	}
+}
+
+// What changes is kept with the newest task of its item that was handed out with checks, and with no other; also when the call is cancelled.
+func TestKeep(t *testing.T) {
+	t.Parallel()
+	d, st, _ := handedOut(t, "ask")
+	err := st.Update(t.Context(), func(tx *store.Tx) error {
+		return errors.Join(tx.PutTask(&centurion.Task{ID: "tsk_3", Mission: "msn_1", Item: "T1"}), // of an older program
+			tx.PutTask(&centurion.Task{ID: "tsk_4", Mission: "msn_1", Item: "T2", Frozen: &centurion.Frozen{Verify: []string{"two"}}}),
+			tx.PutTask(&centurion.Task{ID: "tsk_0", Mission: "msn_2", Item: "T9", Frozen: &centurion.Frozen{Verify: []string{"other"}}}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.frozen().Set(map[string]todo.Checks{"T9": {Verify: []string{"x"}}, "T1": {Verify: []string{"y"}, Proof: "regression"}})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.keep(ctx, []string{"T9", "T1"}); err != nil {
+		t.Fatal(err)
+	}
+	kept := func() string {
+		var out []string
+		for _, id := range []string{"tsk_1", "tsk_2", "tsk_3", "tsk_4", "tsk_0"} {
+			task, err := st.Task(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if task.Frozen != nil {
+				out = append(out, task.Frozen.Verify...)
+			}
+			if f := task.Frozen; f != nil && (f.Proof == "regression") != (id == "tsk_2") {
+				t.Errorf("%s has the proof %q", id, f.Proof)
+			}
+		}
+		return strings.Join(out, " ")
+	}
+	if got := kept(); got != "old y two other" {
+		t.Errorf("kept: %s", got)
+	}
+	err = st.Update(t.Context(), func(tx *store.Tx) error { // the oldest task is the only one of its item
+		task, err := tx.Task("tsk_2")
+		task.Item = "T5"
+		return errors.Join(err, tx.PutTask(&task))
+	})
+	d.frozen().Set(map[string]todo.Checks{"T1": {Verify: []string{"z"}}})
+	if err := errors.Join(err, d.keep(t.Context(), []string{"T1"})); err != nil {
+		t.Fatal(err)
+	}
+	if got := kept(); got != "z y two other" {
+		t.Errorf("kept of the oldest: %s", got)
 	}
 }

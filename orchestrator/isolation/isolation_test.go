@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/orchestrator/state"
 	"centurion/store"
+	"centurion/store/storetest"
 	"centurion/worktree"
 )
 
@@ -34,11 +35,7 @@ func TestFoundWhileItEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = repo.Close() })
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
+	st := storetest.Open(t)
 	base, err := repo.Snapshot(t.Context(), baseRef("msn_1"), true)
 	if err != nil {
 		t.Fatal(err)

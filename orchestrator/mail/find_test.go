@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,18 +11,15 @@ import (
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/state"
 	"centurion/store"
+	"centurion/store/storetest"
 )
 
 // team is a store with a mission, its own session, and eight tasks. The first has ended, the last has no session, and the second and third
 // are of one item.
 func team(t *testing.T) *store.Store {
 	t.Helper()
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-	err = st.Update(t.Context(), func(tx *store.Tx) error {
+	st := storetest.Open(t)
+	err := st.Update(t.Context(), func(tx *store.Tx) error {
 		m := centurion.Mission{ID: "msn_1", Session: "ses_0", Status: centurion.MissionPaused}
 		put := func(id, task, address string, model *centurion.SessionModel) error {
 			return tx.PutSession(&centurion.Session{ID: id, Agent: "worker", Model: model, Metadata: centurion.SessionMeta{Mission: m.ID, Task: task, Address: address}})

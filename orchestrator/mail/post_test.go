@@ -2,7 +2,6 @@ package mail
 
 import (
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"centurion/agents"
 	"centurion/orchestrator/agent"
 	"centurion/store"
+	"centurion/store/storetest"
 )
 
 // A message is stored once for a receiver that will read it, however often it is sent; nobody else gets one.
@@ -38,13 +38,9 @@ func TestSend(t *testing.T) {
 		"to a run that was cancelled":  {cancelled, agents.ProfileAssistant, Post{To: "msn_1", Text: "one"}, centurion.KindConflict, "", cancelled},
 		"to a mission that has failed": {centurion.MissionFailed, "", Post{To: "msn_1", Text: "one"}, "", "ses_1", centurion.MissionFailed},
 	} {
-		st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer st.Close()
+		st := storetest.Open(t)
 		m := centurion.Mission{ID: "msn_1", Session: "ses_1", Status: c.status, Options: centurion.MissionOptions{Profile: c.profile}}
-		err = st.Update(t.Context(), func(tx *store.Tx) error {
+		err := st.Update(t.Context(), func(tx *store.Tx) error {
 			return errors.Join(tx.PutMission(&m), tx.PutSession(&centurion.Session{ID: "ses_1", Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/"}}),
 				tx.PutSession(&centurion.Session{ID: "ses_2", Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/0", Task: "tsk_1"}}),
 				tx.PutTask(&centurion.Task{ID: "tsk_1", Mission: m.ID, Session: "ses_2", Status: centurion.TaskRunning}),

@@ -3,7 +3,6 @@ package mail
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"testing"
 	"testing/synctest"
 
@@ -12,6 +11,7 @@ import (
 	"centurion/guard"
 	"centurion/orchestrator/agent"
 	"centurion/store"
+	"centurion/store/storetest"
 )
 
 type prompted struct {
@@ -23,13 +23,9 @@ type prompted struct {
 func withDesk(t *testing.T, test func(t *testing.T, d *Desk, m centurion.Mission, prompt func(context.Context) <-chan prompted)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer st.Close()
+		st := storetest.Open(t)
 		m := centurion.Mission{ID: "msn_1", Session: "ses_1", Status: centurion.MissionCompleted, Options: centurion.MissionOptions{Profile: agents.ProfileAssistant}}
-		err = st.Update(t.Context(), func(tx *store.Tx) error {
+		err := st.Update(t.Context(), func(tx *store.Tx) error {
 			return errors.Join(tx.PutMission(&m), tx.PutSession(&centurion.Session{ID: m.Session, Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/"}}))
 		})
 		if err != nil {

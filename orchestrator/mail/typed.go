@@ -25,7 +25,7 @@ func Typed(ctx context.Context, hooks centurion.Hooks, who centurion.Hooked, typ
 	}
 	out, by, err := centurion.RunHook(ctx, hooks, centurion.HookCommand, in, message{parts})
 	isText := func(p centurion.Part) bool { return p.Type == centurion.PartText }
-	texts := slices.DeleteFunc(out.Parts, func(p centurion.Part) bool { return !isText(p) || strings.TrimSpace(p.Text) == "" })
+	texts := slices.DeleteFunc(slices.Clone(out.Parts), func(p centurion.Part) bool { return !isText(p) || strings.TrimSpace(p.Text) == "" })
 	size := 0
 	for i := range texts {
 		texts[i] = centurion.Part{Type: centurion.PartText, Text: texts[i].Text, Synthetic: texts[i].Synthetic}

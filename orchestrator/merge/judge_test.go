@@ -1,7 +1,6 @@
 package merge
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/store"
+	"centurion/store/storetest"
 	"centurion/workspace"
 	"centurion/workspace/todo"
 )
@@ -29,11 +29,7 @@ func queueOf(t *testing.T, text string, rec centurion.Mission, tasks ...centurio
 	if err := ws.WriteFile(workspace.TodoPath, []byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := storetest.Open(t)
 	rec.ID, rec.Status = "msn_1", centurion.MissionRunning
 	if err := s.Update(t.Context(), func(tx *store.Tx) error {
 		for _, x := range tasks {

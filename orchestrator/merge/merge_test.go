@@ -2,7 +2,6 @@ package merge
 
 import (
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	"centurion/orchestrator/speculation"
 	"centurion/orchestrator/state"
 	"centurion/store"
+	"centurion/store/storetest"
 	"centurion/worktree"
 )
 
@@ -51,11 +51,7 @@ func TestBatch(t *testing.T) {
 // or where the work waited behind other work that turned the check red.
 func TestSameOutputWasShown(t *testing.T) {
 	t.Parallel()
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
+	st := storetest.Open(t)
 	mission := &state.Mission{Store: st}
 	say := func(text string, summary bool) {
 		t.Helper()
@@ -139,8 +135,10 @@ func TestFailedText(t *testing.T) {
 	q := &Queue{claims: held}
 	held.Take("T1", []string{"a.go"})
 	a := &Author{Seat: &isolation.Seat{Holder: "T1"}}
-	for i, want := range []string{"Fix the cause", "say so and end your turn"} {
-		if got := q.failedText(a, centurion.Receipt{Command: "check", ExitCode: 1}); !strings.Contains(got, want) || strings.Contains(got, "Others") != (i > 0) {
+	r := centurion.Receipt{Command: "check", ExitCode: 1}
+	for i, want := range []string{"Fix the cause, then end your turn; the host runs it again.",
+		"Others are working in the project at the same time; if the failure is in their files, say so and end your turn."} {
+		if got := q.failedText(a, r); got != "The host ran your acceptance command and it failed.\n"+brief.Account(r)+"\n"+want {
 			t.Errorf("%d others: %s", i, got)
 		}
 		held.Take("T2", []string{"b.go"})

@@ -116,8 +116,8 @@ func (m *Files) WhoElse(holder, session string) string {
 			does[name] = "is taken by another agent that has not begun yet"
 		}
 	}
-	held := m.Others(holder)
-	mine := m.Of(holder)
+	held, mine := m.Others(holder), m.Of(holder)
+	free := m.unnamed(holder, session, held)
 	if len(mine) > 0 {
 		maps.DeleteFunc(held, func(_ string, files []string) bool { return beside(files, mine) == 0 })
 	}
@@ -135,7 +135,7 @@ func (m *Files) WhoElse(holder, session string) string {
 	if rest := names[min(len(names), othersTold):]; len(rest) > 0 {
 		fmt.Fprintf(&b, "%d more are being worked on, on other files: %s\n", len(rest), centurion.Clip(strings.Join(rest, ", "), 200))
 	}
-	if free := m.unnamed(holder, session, held); len(free) > 0 {
+	if len(free) > 0 {
 		for i, name := range free {
 			if title := titles[name]; title != "" && title != name {
 				free[i] += " (" + centurion.Clip(title, 60) + ")"

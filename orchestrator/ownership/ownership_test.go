@@ -3,7 +3,6 @@ package ownership
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/state"
 	"centurion/store"
+	"centurion/store/storetest"
 )
 
 // filesOf returns the files of a mission of which one session may run at once.
@@ -73,11 +73,7 @@ func TestWorkWithoutFilesOfOthers(t *testing.T) {
 // A task that has not begun is said to wait for a slot only where there is none.
 func TestWaitsForNothing(t *testing.T) {
 	t.Parallel()
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = st.Close() }()
+	st := storetest.Open(t)
 	m := filesOf(t, st)
 	task := centurion.Task{ID: "tsk_1", Agent: "worker"}
 	equal(t, "with a slot", m.waitsFor(&task), "")

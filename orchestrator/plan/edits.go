@@ -8,6 +8,7 @@ import (
 
 	"centurion"
 	"centurion/store"
+	"centurion/text"
 	"centurion/workspace"
 	"centurion/workspace/todo"
 )
@@ -21,8 +22,8 @@ type itemEdit struct {
 	was, now *todo.Item
 }
 
-// With adds a change to the edits: removed and added items, and new titles and verify commands of items that had not begun. An item
-// written without an id has its later id from p.
+// With adds a change to the edits: removed and added items, new titles of items that had not ended, and new verify commands of those that
+// had not begun. An item written without an id has its later id from p.
 func (e PlanEdits) With(c workspace.Foreign, p View) PlanEdits {
 	from, to := p.byID(c.From), p.byID(c.To)
 	e = slices.Clone(e)
@@ -41,7 +42,7 @@ func (e PlanEdits) With(c workspace.Foreign, p View) PlanEdits {
 		case id == "":
 		case !stays && c.To.Misread(id) == 0:
 			put(id, &it, nil)
-		case stays && (it.Mark == todo.Open && Differs(it, now) || opened(it, now)):
+		case stays && (it.Mark == todo.Open && Differs(it, now) || it.Mark == todo.Running && it.Title != now.Title || opened(it, now)):
 			put(id, &it, &now)
 		}
 	}
@@ -99,7 +100,8 @@ func (e PlanEdits) Words() string {
 		case opened(*x.was, *x.now):
 			reopened = append(reopened, inBrackets(x.id, x.now.Title))
 		case x.was.Title != x.now.Title:
-			changed = append(changed, fmt.Sprintf("%s is now \"%s\" (it was \"%s\")", x.id, centurion.Clip(x.now.Title, 60), centurion.Clip(x.was.Title, 60)))
+			changed = append(changed, fmt.Sprintf("%s is now \"%s\" (it was \"%s\"%s)", x.id, centurion.Clip(x.now.Title, 60), centurion.Clip(x.was.Title, 60),
+				text.When(x.was.Mark == todo.Running, ", as its agent knows it")))
 			fallthrough
 		default:
 			changed = append(changed, checksWord(x)...)
@@ -123,7 +125,7 @@ func (e PlanEdits) Words() string {
 // checksWord describes changed verify commands of an item.
 func checksWord(x itemEdit) []string {
 	switch {
-	case slices.Equal(x.was.Verify, x.now.Verify):
+	case slices.Equal(x.was.Verify, x.now.Verify), x.was.Mark == todo.Running: // those of a running item are frozen
 		return nil
 	case len(x.now.Verify) == 0:
 		return []string{inBrackets(x.id, x.now.Title) + " has no verify command any more"}

@@ -2,11 +2,11 @@ package plan
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 
 	"centurion"
 	"centurion/store"
+	"centurion/store/storetest"
 	"centurion/workspace"
 	"centurion/workspace/todo"
 )
@@ -56,11 +56,7 @@ func TestIDsOfRemovedItemsAreNotGivenAgain(t *testing.T) {
 func TestClaimAfterAKill(t *testing.T) {
 	t.Parallel()
 	ws := project(t)
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "p.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := storetest.Open(t)
 	ended := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Status: centurion.MissionCompleted, Todo: workspace.TodoPath, OwnsTodo: true, HadItems: true}
 	if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.PutMission(&ended) }); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/store"
+	"centurion/store/storetest"
 	"centurion/workspace"
 	"centurion/workspace/todo"
 )
@@ -181,11 +181,7 @@ func TestGivenPlan(t *testing.T) {
 	} {
 		ws := project(t)
 		write(t, ws, workspace.TodoPath, "# P\n- [ ] T9 Old\n")
-		s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "p.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
+		s := storetest.Open(t)
 		if c.text != "" {
 			write(t, ws, c.given, c.text)
 		}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"centurion"
 	"centurion/orchestrator/state"
 	"centurion/store"
+	"centurion/store/storetest"
 	"centurion/workspace"
 	"centurion/workspace/todo"
 )
@@ -18,13 +18,9 @@ func planned(t *testing.T, text string, m centurion.Mission, tasks ...centurion.
 	t.Helper()
 	ws := project(t)
 	write(t, ws, workspace.TodoPath, text)
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "p.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	m.ID, m.Status = "msn_1", centurion.MissionRunning
-	err = s.Update(t.Context(), func(tx *store.Tx) error {
+	s := storetest.Open(t)
+	m.ID, m.Status, m.Directory = "msn_1", centurion.MissionRunning, ws.Dir()
+	err := s.Update(t.Context(), func(tx *store.Tx) error {
 		for _, task := range tasks {
 			task.Mission = m.ID
 			if err := tx.PutTask(&task); err != nil {
@@ -181,6 +177,21 @@ func TestWhatMayBeAReview(t *testing.T) {
 		}
 		if got := strings.Contains(Outline(doc), "if it is itself one, name @reviewer"); got != want {
 			t.Errorf("%q: %v", lines, got)
+		}
+	}
+}
+
+// The task that works on an item is found by that item, and by no other.
+func TestRunOf(t *testing.T) {
+	t.Parallel()
+	st := state.New(t.Context(), nil, nil, centurion.Mission{ID: "msn_1"}, nil)
+	p := New(st, nil, nil, project(t).Todo(), nil)
+	for _, r := range []*state.Run{{ID: "tsk_1", Item: "T1"}, {ID: "tsk_2", Item: "T2"}, {ID: "tsk_3"}} {
+		st.Add(r)
+	}
+	for item, want := range map[string]string{"T1": "tsk_1", "T2": "tsk_2", "T3": ""} {
+		if got := p.RunOf(item); got != want {
+			t.Errorf("%s: %q", item, got)
 		}
 	}
 }

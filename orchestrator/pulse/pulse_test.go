@@ -22,6 +22,7 @@ func TestJudge(t *testing.T) {
 	}{
 		"between turns":             {Signs{Task: true, Silent: time.Hour, Worked: 2 * time.Hour}, Healthy},
 		"silent for a while":        {Signs{Turn: true, Silent: 5*time.Minute - 1}, Healthy},
+		"between calls":             {Signs{Turn: true, Silent: time.Minute, Late: never}, Healthy},
 		"silent for 5 minutes":      {Signs{Turn: true, Silent: 5 * time.Minute}, Stalled},
 		"waits":                     {Signs{Turn: true, Task: true, Waits: true, Silent: time.Hour, Worked: 2 * time.Hour}, Healthy},
 		"a silent tool":             {Signs{Turn: true, Calls: 1, Silent: time.Hour, Late: -1}, Healthy},
@@ -60,6 +61,7 @@ func TestResting(t *testing.T) {
 		"beside it, two tasks, one has ended":  {calls: 3, asked: 1, tasks: []string{"alive", "ended"}, answers: 1},
 		"beside it, two calls for one task":    {calls: 3, asked: 1, tasks: []string{"alive", "alive"}, answers: 1, want: true},
 		"a call that begins, beside one of it": {calls: 3, asked: 1, tasks: []string{"alive"}, answers: 1},
+		"a check, and more answers than calls": {calls: 2, asked: 1, queued: 1, answers: 3},
 		"only a task":                          {calls: 1, tasks: []string{"alive"}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {

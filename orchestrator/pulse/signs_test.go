@@ -157,6 +157,26 @@ func TestTurnBeginsWithoutCalls(t *testing.T) {
 	equal(t, "resting, for a call that it has not begun", p.Resting(1, nil), false)
 }
 
+// What ends in a turn but began in the one before counts for neither.
+func TestWaitsOfTheTurnBefore(t *testing.T) {
+	p := New()
+	p.Begin(func(error) {})
+	p.Running(1)
+	first, second := p.Queue(), p.Queue()
+	first()
+	equal(t, "resting, with one of two checks over", p.Resting(9, nil), false)
+	p.Over()
+	p.Running(-1)
+	p.Begin(func(error) {})
+	second()
+	p.Running(1)
+	equal(t, "resting, while a call begins", p.Resting(9, nil), false)
+	p.Leave()
+	equal(t, "resting, when it waits for an answer", p.Resting(1, nil), true)
+	p.Enter()
+	equal(t, "waits in the end", p.Signs(true).Waits, false)
+}
+
 // A task is attended for as long as a call of it waits.
 func TestAttended(t *testing.T) {
 	p := New()
@@ -277,7 +297,12 @@ func TestToolIsHeard(t *testing.T) {
 			equal(t, when+": waits", s.Waits, waits)
 			equal(t, when+": resting", p.Resting(0, nil), false)
 		}
-		run(&tools.Call{}, false, func(c *tools.Call) { late("a tool", false, -callLimit) })
+		run(&tools.Call{}, false, func(c *tools.Call) {
+			late("a tool", false, -callLimit)
+			if c.Progress != nil || c.Runner != nil {
+				t.Error("a tool was given what its call has not")
+			}
+		})
 		run(&tools.Call{}, true, func(c *tools.Call) { late("a hosted one", false, without) })
 		said := ""
 		run(&tools.Call{Progress: func(line string) { said += line }}, false, func(c *tools.Call) {

@@ -60,10 +60,42 @@ func TestTriesAsRecorded(t *testing.T) {
 		"failed":                   {task(1, centurion.TaskFailed, nil), Out},
 		"blocked":                  {task(1, centurion.TaskBlocked, nil), Out},
 	} {
-		tries := Tries([]centurion.Task{{ID: "x", Item: "T1"}, test.task}, "a")
-		if len(tries) != 1 || tries[0].State != test.want {
-			t.Errorf("%s: %v, want %v", name, tries, test.want)
+		test.task.Race.Lines = 7
+		tries := Tries([]centurion.Task{{ID: "x", Item: "T1"}, {ID: "y", Item: "T1", Race: &centurion.Race{ID: "y"}}, test.task}, "a")
+		if want := []Try{{test.task.ID, test.want, 7}}; !slices.Equal(tries, want) {
+			t.Errorf("%s: %v, want %v", name, tries, want)
 		}
+	}
+}
+
+// What enters is the try that is named, with its change as it is now; what is merged stays so.
+func TestEnter(t *testing.T) {
+	tries := []Try{{"a", Working, 1}, {"b", Held, 2}, {"c", Out, 3}, {"d", Won, 4}}
+	Enter(tries, "a", 5, true)
+	Enter(tries, "b", 6, false)
+	Enter(tries, "d", 7, true)
+	if want := []Try{{"a", Proven, 5}, {"b", Held, 6}, {"c", Out, 3}, {"d", Won, 4}}; !slices.Equal(tries, want) {
+		t.Errorf("%v, want %v", tries, want)
+	}
+	Enter(tries, "a", 5, false)
+	if tries[0].State != Held {
+		t.Errorf("a is %v once its checks prove nothing", tries[0].State)
+	}
+}
+
+// A change is as large as the lines that it adds and removes, and that of a file without lines counts.
+func TestLines(t *testing.T) {
+	if n := Lines([]centurion.FileChange{{Added: 3, Deleted: 2}, {}, {Deleted: 1}, {Added: 4}}); n != 5+1+1+4 || Lines(nil) != 0 {
+		t.Errorf("%d lines", n)
+	}
+}
+
+// Two tasks belong together as tries of one race, not because neither is of one.
+func TestOf(t *testing.T) {
+	try := func(id string) centurion.Task { return centurion.Task{Race: &centurion.Race{ID: id}} }
+	alone := centurion.Task{}
+	if !Of(try("a"), try("a")) || Of(try("a"), try("b")) || Of(alone, try("a")) || Of(try("a"), alone) || Of(alone, alone) {
+		t.Error("tries of one race are not told from others")
 	}
 }
 

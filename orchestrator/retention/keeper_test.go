@@ -1,12 +1,12 @@
 package retention
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
 	"centurion"
 	"centurion/store"
+	"centurion/store/storetest"
 	"centurion/workspace"
 )
 
@@ -30,11 +30,7 @@ func TestOnlyWhatHasEndedIsArchived(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ws.Close()
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "p.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := storetest.Open(t)
 	m := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Status: centurion.MissionRunning}
 	var ids []string
 	if err := s.Update(t.Context(), func(tx *store.Tx) error {

@@ -2,8 +2,8 @@ package retention
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/store"
+	"centurion/store/storetest"
 	"centurion/workspace"
 )
 
@@ -23,11 +24,7 @@ func keeping(t *testing.T) *Keeper {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ws.Close() })
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "p.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := storetest.Open(t)
 	return New(Config{Store: s, Workspace: ws, Working: func(string) bool { return false }, Forget: func(centurion.Task) {}})
 }
 
@@ -264,5 +261,28 @@ func TestFromTheArchive(t *testing.T) {
 	}
 	if lines != 4 {
 		t.Errorf("%d lines, want all, also foreign ones", lines)
+	}
+}
+
+// A task goes with those that it has delegated, which are older: they do not keep it.
+func TestDelegatedTasksGoFirst(t *testing.T) {
+	t.Parallel()
+	k := keeping(t)
+	ended := func(sec int) centurion.Time { return centurion.Time{Time: time.Unix(int64(sec), 0)} }
+	k.put(t, func(tx *store.Tx) error {
+		task := func(id, session, parent string, sec int) error {
+			return tx.PutTask(&centurion.Task{ID: id, Mission: "msn_1", Session: session, Parent: parent, Status: centurion.TaskCompleted, Created: ended(sec), Ended: ended(sec), Archived: ended(sec)})
+		}
+		return errors.Join(tx.PutMission(&centurion.Mission{ID: "msn_1", Session: "ses_0", Status: centurion.MissionCompleted}),
+			task("tsk_parent", "ses_p", "ses_0", 9), task("tsk_child", "ses_c", "ses_p", 5))
+	})
+	var none time.Duration
+	p, err := k.plan(t.Context(), TidyOptions{OlderThan: &none, DryRun: true})
+	var ids []string
+	for _, task := range p.remove {
+		ids = append(ids, task.ID)
+	}
+	if err != nil || !slices.Equal(ids, []string{"tsk_child", "tsk_parent"}) || p.report.Removed != 2 {
+		t.Errorf("%q, %+v, %v", ids, p.report, err)
 	}
 }

@@ -2,11 +2,12 @@ package revert
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"centurion"
+	"centurion/orchestrator/isolation"
 	"centurion/workspace"
 )
 
@@ -67,24 +68,36 @@ func TestJottings(t *testing.T) {
 // What is told of an undo names the work, where it still stands, and what is open again.
 func TestToldReverted(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		r    centurion.Reverted
-		want []string
-	}{
-		{centurion.Reverted{What: "T1's work"}, []string{"The user has reverted T1's work: that work is no longer on the mission's branch"}},
-		{centurion.Reverted{What: "the merge of T1", Merge: centurion.Now(), Items: []string{"T1", "T2"}}, []string{"still on the mission's branch", "Open again in the plan: T1, T2."}},
+	const rest = " What was reported about it before no longer holds. Unless the user says otherwise, carry out the open items again, reviews included."
+	for want, r := range map[string]centurion.Reverted{
+		"The user has reverted T1's work: that work is no longer on the mission's branch or in the files.": {What: "T1's work"},
+		"The user has reverted the merge of T1: that work is still on the mission's branch, but no longer on the user's. Open again in the plan: T1, T2.": {
+			What: "the merge of T1", Merge: centurion.Now(), Items: []string{"T1", "T2"}},
 	} {
-		got := toldReverted(test.r)
-		for _, want := range test.want {
-			if !strings.Contains(got, want) {
-				t.Errorf("%q is not in %q", want, got)
-			}
-		}
-		if strings.Contains(got, "Open again") != (len(test.r.Items) > 0) {
-			t.Errorf("items that nobody opened: %q", got)
+		if got := toldReverted(r); got != want+rest {
+			t.Errorf("%q, want %q", got, want+rest)
 		}
 	}
 	if got := whatReverted([]centurion.Reverted{{What: "a"}, {What: "b"}}); got != "a, b were reverted" {
 		t.Error(got)
+	}
+}
+
+// What changed no file has none to go back, and where no history is kept that is said.
+func TestFilesOfNothing(t *testing.T) {
+	t.Parallel()
+	f := &Files{Project: isolation.NewProject(nil, nil, nil, nil)}
+	r, err := f.Plan(t.Context(), []centurion.Message{{ID: "msg_1"}, {ID: "msg_2"}})
+	if want := (centurion.Revert{Message: "msg_1", Moving: true}); err != nil || !reflect.DeepEqual(r, want) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	left, err := f.Move(t.Context(), nil, false, true)
+	diffs, derr := f.Written(t.Context(), nil)
+	if err != nil || derr != nil || len(left)+len(diffs) > 0 {
+		t.Errorf("moved %q, %v; written %+v, %v", left, err, diffs, derr)
+	}
+	_, err = f.Written(t.Context(), []centurion.Landed{{Before: "a", Commit: "b"}})
+	if centurion.KindOf(err) != centurion.KindConflict || err.Error() != "revert: this host keeps no history of the project's files" || centurion.HintOf(err) != "install git" {
+		t.Errorf("without a history: %v (%s)", err, centurion.HintOf(err))
 	}
 }

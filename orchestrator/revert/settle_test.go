@@ -3,13 +3,16 @@ package revert
 import (
 	"errors"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"centurion"
 	"centurion/agents"
+	"centurion/event"
 	"centurion/orchestrator/notes"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/workspace"
@@ -35,7 +38,7 @@ func done(t *testing.T, m centurion.Mission) (d *Desk, st *store.Store, marks fu
 	m.ID, m.Session, m.Todo, m.HadItems = "msn_1", "ses_0", ws.Todo().Path(), true
 	err = st.Update(t.Context(), func(tx *store.Tx) error {
 		for _, task := range []centurion.Task{{ID: "tsk_1", Item: "T1", Agent: "worker"}, {ID: "tsk_2", Item: "T2", Agent: "worker"}, {ID: "tsk_3", Item: "T3", Agent: agents.Reviewer, Result: "PASS"}} {
-			task.Mission, task.Status, task.Ended = m.ID, centurion.TaskCompleted, centurion.Now()
+			task.Mission, task.Status, task.Started, task.Ended = m.ID, centurion.TaskCompleted, centurion.Now(), centurion.Now()
 			if err := tx.PutTask(&task); err != nil {
 				return err
 			}
@@ -158,19 +161,51 @@ func TestSettleLeavesThePersonsMarks(t *testing.T) {
 	if err != nil || m.Status != centurion.MissionPaused || m.Reason != "by a person" || len(m.Reverted) != 1 || m.Reverted[0].What != "T1" {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if opened, closed, err := d.Settle(t.Context(), "msn_1"); err != nil || len(opened)+len(closed) > 0 {
-		t.Errorf("again: opened %q, closed %q, %v", opened, closed, err)
+	seq := st.LastSeq()
+	if opened, closed, err := d.Settle(t.Context(), "msn_1"); err != nil || len(opened)+len(closed) > 0 || st.LastSeq() != seq {
+		t.Errorf("again: opened %q, closed %q, %v, told %d", opened, closed, err, st.LastSeq()-seq)
+	}
+	doc, _, err := d.ws.Todo().Load()
+	if err == nil {
+		err = d.ws.WriteFile(d.ws.Todo().Path(), []byte(strings.Replace(string(doc.Bytes()), "[ ] T1", "[x] T1", 1)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if undo(t, d, st, "T2"); marks() != "T1 done, T2 open, T3 open" {
+		t.Errorf("what a person has done again is opened by the next undo: %s", marks())
 	}
 }
 
 // Work that is brought back after its mission was resumed is told with its items; the undo itself is no longer known then.
 func TestRestoreAfterAResume(t *testing.T) {
 	t.Parallel()
-	d, st, _ := done(t, centurion.Mission{Status: centurion.MissionPaused})
-	redo(t, d, st, "T1")
+	d, st, marks := done(t, centurion.Mission{Status: centurion.MissionPaused})
+	undo(t, d, st, "T1")
+	err := st.Update(t.Context(), func(tx *store.Tx) error {
+		m, err := tx.Mission("msn_1")
+		w, werr := tx.Delivery(m.Reverted[0].Word)
+		m.Reverted, w.Taken = nil, centurion.Now()
+		return errors.Join(err, werr, tx.PutMission(&m), tx.PutDelivery(&w))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if redo(t, d, st, "T1"); marks() != "T1 done, T2 done, T3 open" {
+		t.Errorf("the plan has %s", marks())
+	}
 	told, err := st.PendingDeliveries(t.Context(), "ses_0")
-	if err != nil || len(told) != 1 || !strings.Contains(told[0].Text, "The user has brought back T1") || !strings.Contains(told[0].Text, "Done again in the plan: T1.") {
+	if err != nil || len(told) != 1 || told[0].Text != "The user has brought back T1, which was reverted before. Done again in the plan: T1." || told[0].Origin != centurion.OriginHost || told[0].Mission != "msn_1" || told[0].Created.IsZero() {
 		t.Errorf("%+v, %v", told, err)
+	}
+	if m, err := st.Mission(t.Context(), "msn_1"); err != nil || len(m.Reverted) > 0 {
+		t.Errorf("%+v, %v", m.Reverted, err)
+	}
+	err = st.Update(t.Context(), func(tx *store.Tx) error { // work without an item is told nobody
+		return Restore(tx, "msn_1", "the rest", nil, func(centurion.Reverted) bool { return true })
+	})
+	if told, terr := st.PendingDeliveries(t.Context(), "ses_0"); err != nil || terr != nil || len(told) != 1 {
+		t.Errorf("told %+v, %v, %v", told, err, terr)
 	}
 }
 
@@ -202,5 +237,137 @@ func TestMarkRewoundSummary(t *testing.T) {
 		if heads, rest := workspace.CutReverted(string(got)); err != nil || rest != text || (heads != "") != c.marked {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
+	}
+}
+
+// How many items are done and shown to be follows each undo and redo; a review whose work was undone shows nothing until that is back. A mission that
+// has not ended, or that has no one but its agent, stays as it is otherwise.
+func TestTallyOfUndos(t *testing.T) {
+	t.Parallel()
+	by := centurion.PassedBy{Task: "tsk_3", Item: "T3"}
+	for _, rec := range []centurion.Mission{{Status: centurion.MissionPaused, Reason: "by a person"},
+		{Status: centurion.MissionCompleted, Reason: "it is done", Options: centurion.MissionOptions{Profile: agents.ProfileAssistant}}} {
+		d, st, _ := done(t, rec)
+		for i, step := range []struct {
+			do   func(*testing.T, *Desk, *store.Store, string)
+			item string
+			want centurion.Tally
+		}{
+			{undo, "T1", centurion.Tally{Unverified: 1}},
+			{redo, "T1", centurion.Tally{Verified: 3, Reviewed: map[string]centurion.PassedBy{"T1": by, "T2": by, "T3": by}}},
+			{undo, "T3", centurion.Tally{Unverified: 2}},
+		} {
+			step.do(t, d, st, step.item)
+			m, err := st.Mission(t.Context(), "msn_1")
+			if err != nil || !reflect.DeepEqual(m.Tally, step.want) || m.Status != rec.Status || m.Reason != rec.Reason || m.Todo != workspace.TodoPath || m.Was != nil {
+				t.Errorf("%s, step %d: %+v, want %+v; %s, %q, %q, %v", rec.Status, i, m.Tally, step.want, m.Status, m.Reason, m.Todo, err)
+			}
+		}
+	}
+}
+
+// journalOf is what the journal tells of the mission after a place in it: its reasons, and its plan.
+func journalOf(t *testing.T, st *store.Store, after int64) string {
+	t.Helper()
+	events, err := st.Events(t.Context(), store.EventQuery{Mission: "msn_1", After: after})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range events {
+		if e.Type == centurion.EventTodoUpdated {
+			out = append(out, string(e.Type)+" "+string(e.Data))
+			continue
+		}
+		d, err := event.Decode[event.MissionData](e)
+		if err != nil || e.Session != "ses_0" {
+			t.Errorf("%+v, %v", e, err)
+		}
+		out = append(out, string(e.Type)+" "+d.Reason)
+	}
+	return strings.Join(out, "\n")
+}
+
+// toldOfPlan is the event that tells a plan of three items as it is now: with these marks, and so many of them done.
+func toldOfPlan(t *testing.T, file *workspace.TodoFile, done int, marks []string) string {
+	t.Helper()
+	doc, _, err := file.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var now []string
+	for _, it := range doc.Items() {
+		now = append(now, doc.Status(it.ID).String())
+	}
+	if strings.Join(now, " ") != strings.Join(marks, " ") {
+		t.Errorf("the plan has %q, want %q", now, marks)
+	}
+	data := event.TodoData{TodoCounts: event.TodoCounts(doc.Counts()), Title: "Plan", Items: plan.View{Doc: doc}.Told()}
+	if data.Done != done || len(data.Items) != 3 {
+		t.Errorf("told of the plan: %+v", data)
+	}
+	return "todo.updated " + string(event.Data(data))
+}
+
+// An undo of a complete mission's work is recorded with the mission as it stood, is told to its agent and in the journal, and leaves its plan at a
+// place of its own; how many items are done is counted anew, and again when the work is back.
+func TestRecorded(t *testing.T) {
+	t.Parallel()
+	d, st, _ := done(t, centurion.Mission{Status: centurion.MissionCompleted, Reason: "it is done", Summary: "All is well.", Reopened: 2, Check: "make", Evidence: centurion.EvidenceReviewed})
+	archived := workspace.ArchivePath + "/todo.md"
+	if err := d.ws.WriteFile(archived, []byte(reviewedPlan)); err != nil {
+		t.Fatal(err)
+	}
+	err := st.Update(t.Context(), func(tx *store.Tx) error {
+		m, err := tx.Mission("msn_1")
+		m.Todo, m.Tally = archived, centurion.Tally{Verified: 3}
+		return errors.Join(err, tx.PutMission(&m))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	journal := func(after int64) string { return journalOf(t, st, after) }
+	seq := st.LastSeq()
+	undo(t, d, st, "T1")
+	m, err := st.Mission(t.Context(), "msn_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := centurion.Mission{}
+	was.Stands(centurion.Mission{Status: centurion.MissionCompleted, Reason: "it is done", Summary: "All is well.", Reopened: 2, Check: "make", Evidence: centurion.EvidenceReviewed, Tally: centurion.Tally{Verified: 3}})
+	if m.Was == nil || !reflect.DeepEqual(*m.Was, was) || m.Todo != ".opencode/todo-msn_1.md" || m.Summary+m.Check != "" || m.Reopened != 0 || m.Verified != 0 || m.Unverified != 1 {
+		t.Errorf("it was %+v, and is %+v", m.Was, m)
+	}
+	told, err := st.PendingDeliveries(t.Context(), "ses_0")
+	if err != nil || len(told) != 1 || told[0].Text != toldReverted(m.Reverted[0]) || told[0].Origin != centurion.OriginHost || told[0].Mission != "msn_1" || told[0].ID != m.Reverted[0].Word || told[0].Created.IsZero() {
+		t.Errorf("told %+v, %v", told, err)
+	}
+	if r := m.Reverted[0]; r.What != "T1" || r.Task != "tsk_1" || strings.Join(r.Items, " ") != "T1 T3" || strings.Join(r.Reviews, " ") != "tsk_3" {
+		t.Errorf("recorded: %+v", r)
+	}
+	plan := func(done int, marks ...string) string { return toldOfPlan(t, d.ws.TodoAt(m.Todo), done, marks) }
+	if got, want := journal(seq), "mission.paused T1 was reverted\n"+plan(1, "open", "done", "open"); got != want {
+		t.Errorf("told\n%s, want\n%s", got, want)
+	}
+	seq = st.LastSeq()
+	undo(t, d, st, "T2")
+	if got, want := journal(seq), "mission.paused T1, T2 were reverted\n"+plan(0, "open", "open", "open"); got != want {
+		t.Errorf("told\n%s, want\n%s", got, want)
+	}
+	seq = st.LastSeq()
+	redo(t, d, st, "T1")
+	if got, want := journal(seq), "mission.paused T2 was reverted\n"+plan(1, "done", "open", "open"); got != want {
+		t.Errorf("told\n%s, want\n%s", got, want)
+	}
+	if m, err = st.Mission(t.Context(), "msn_1"); err != nil || m.Verified != 0 || m.Unverified != 1 {
+		t.Errorf("one of two is back: %+v, %v", m.Tally, err)
+	}
+	seq = st.LastSeq()
+	redo(t, d, st, "T2")
+	if got, want := journal(seq), plan(3, "done", "done", "done")+"\nmission.completed it is done"; got != want {
+		t.Errorf("told\n%s, want\n%s", got, want)
+	}
+	if m, err = st.Mission(t.Context(), "msn_1"); err != nil || m.Was != nil || m.Verified != 3 {
+		t.Errorf("all is back: %+v, %v", m, err)
 	}
 }

@@ -69,7 +69,8 @@ func TestWholeReviewed(t *testing.T) {
 	t.Parallel()
 	now := centurion.Now()
 	at := func(s int) centurion.Time { return centurion.Time{Time: now.Add(time.Duration(s) * time.Second)} }
-	work := centurion.Task{ID: "tsk_1", Agent: "worker", Status: centurion.TaskCompleted, Created: at(0), Started: at(0), Ended: at(10), Files: []string{"a"}}
+	work := centurion.Task{ID: "tsk_1", Agent: "worker", Status: centurion.TaskCompleted, Created: at(0), Started: at(0), Ended: at(10), Files: []string{"a"}, Landed: []centurion.Landed{{Time: at(10)}}}
+	earlier := centurion.Task{ID: "tsk_0", Agent: "worker", Status: centurion.TaskCompleted, Ended: at(4), Files: []string{"b"}}
 	review := centurion.Task{ID: "tsk_2", Agent: "reviewer", Status: centurion.TaskCompleted, Result: "PASS", Created: at(5), Ended: at(20)}
 	for _, test := range []struct {
 		began int
@@ -78,7 +79,7 @@ func TestWholeReviewed(t *testing.T) {
 		want  bool
 	}{{5, "", "PASS", false}, {11, "", "PASS", true}, {11, "T1", "PASS", false}, {11, "", "FAIL", false}} {
 		review.Started, review.Item, review.Result = at(test.began), test.item, test.said
-		if got := (View{Tasks: []centurion.Task{work, review}}).wholeReviewed(); got != test.want {
+		if got := (View{Tasks: []centurion.Task{work, earlier, review}}).wholeReviewed(); got != test.want {
 			t.Errorf("%+v: %v", test, got)
 		}
 	}
@@ -101,6 +102,7 @@ func TestEvidenceOfAPlan(t *testing.T) {
 		"only a review that passed": {"- [x] T9 Look @reviewer\n", said("PASS"), centurion.EvidenceReviewed},
 		"only one without verdict":  {"- [x] T9 Look @reviewer\n", said("fine"), centurion.EvidenceNone},
 		"an item and its review":    {"- [x] T1 One\n- [x] T9 Look @reviewer\n", said("PASS"), centurion.EvidenceReviewed},
+		"a review of another item":  {"- [x] T1 One\n- [x] T2 Two\n- [x] T9 Look @reviewer\n  - after: T2\n", said("PASS"), centurion.EvidenceNone},
 		"an item without a check":   {"- [x] T1 One\n", centurion.Task{}, centurion.EvidenceNone},
 		"an item that is open":      {"- [ ] T1 One\n", centurion.Task{}, centurion.EvidenceProven},
 	} {

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,13 @@ func work(item string, status centurion.TaskStatus, ended int, landed ...int) ce
 	return x
 }
 
+// merged is work that has merged a file.
+func merged(item string, ended int, file string) centurion.Task {
+	x := work(item, centurion.TaskCompleted, ended, ended-1)
+	x.Landed[0].Files = []centurion.FileChange{{Path: file}}
+	return x
+}
+
 // A review counts for what it covers, if it has passed and began after the work had ended.
 func TestWhichReviewCovers(t *testing.T) {
 	t.Parallel()
@@ -68,6 +76,8 @@ func TestWhichReviewCovers(t *testing.T) {
 		return centurion.Task{Agent: "reviewer", Item: item, Status: centurion.TaskCompleted, Result: answer, Started: at(began), Ended: at(began + 1)}
 	}
 	done := work("T1", centurion.TaskCompleted, 10, 9)
+	undone, early := look("T3", "PASS", 11), look("T1", "PASS", 8)
+	undone.Undone, early.Reviews = at(12), true
 	failed := look("T3", "PASS", 11)
 	failed.Status = centurion.TaskFailed
 	for name, c := range map[string]struct {
@@ -82,6 +92,12 @@ func TestWhichReviewCovers(t *testing.T) {
 		"of no item":                  {"T1", []centurion.Task{done, look("", "PASS", 11)}, 0, true},
 		"it covers another":           {"T2", []centurion.Task{work("T2", centurion.TaskCompleted, 10, 9), look("T3", "PASS", 11)}, 0, false},
 		"it found faults":             {"T1", []centurion.Task{done, look("T3", "**FAIL**: a.go is wrong", 11)}, 0, false},
+		"it was undone":               {"T1", []centurion.Task{done, undone}, 0, false},
+		"its own, older than it":      {"T1", []centurion.Task{early, done}, 0, false},
+		"its file changed since":      {"T1", []centurion.Task{merged("T1", 10, "a"), look("T3", "PASS", 11), merged("T4", 20, "a")}, 0, false},
+		"another file changed since":  {"T1", []centurion.Task{merged("T1", 10, "a"), look("T3", "PASS", 11), merged("T4", 20, "b")}, 0, true},
+		"what it judged has changed":  {"T3", []centurion.Task{merged("T1", 10, "a"), look("T3", "PASS", 11), merged("T4", 20, "a")}, 0, false},
+		"what it did not judge has":   {"T3", []centurion.Task{merged("T1", 10, "a"), look("T3", "PASS", 11), merged("T4", 20, "b")}, 0, true},
 		"it did not end":              {"T1", []centurion.Task{done, failed}, 0, false},
 		"older than the work":         {"T1", []centurion.Task{look("T3", "PASS", 8), done}, 0, false},
 		"as the work ended":           {"T1", []centurion.Task{done, look("T3", "PASS", 9)}, 0, true},
@@ -102,6 +118,24 @@ func TestWhichReviewCovers(t *testing.T) {
 		}
 		if got := reviewed(c.item, c.tasks, passedIn(p, c.tasks), m); (got != nil) != c.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// Of several reviews of everything the newest counts, and one that names the item more than each of them.
+func TestNewestReview(t *testing.T) {
+	t.Parallel()
+	doc, err := todo.Parse([]byte("- [x] T1 a\n- [x] T2 look @reviewer\n  - after: T1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := func(item string, began int) centurion.Task {
+		return centurion.Task{ID: fmt.Sprint("tsk_", began), Agent: "reviewer", Item: item, Status: centurion.TaskCompleted, Result: "PASS", Started: at(began), Ended: at(began + 1)}
+	}
+	tasks := []centurion.Task{work("T1", centurion.TaskCompleted, 10, 9), look("", 11), look("", 13)}
+	for want, tasks := range map[string][]centurion.Task{"tsk_13": tasks, "tsk_12": append([]centurion.Task{look("T2", 12)}, tasks...)} {
+		if got := reviewed("T1", tasks, passedIn(plan.View{Doc: doc}, tasks), centurion.Mission{}); got == nil || got.ID != want {
+			t.Errorf("%+v, want %s", got, want)
 		}
 	}
 }

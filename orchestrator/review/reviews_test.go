@@ -76,24 +76,6 @@ func TestReviewThatFoundFaults(t *testing.T) {
 	}
 }
 
-// A verdict counts after a redo as it did before the undo: the work is as old as it was.
-func TestWorkEnded(t *testing.T) {
-	t.Parallel()
-	landed := func(sec int64, reverts, restores bool) centurion.Landed {
-		return centurion.Landed{Time: centurion.MillisTime(sec), Reverts: reverts, Restores: restores}
-	}
-	task := centurion.Task{Landed: []centurion.Landed{landed(1, false, false), landed(2, false, false)}}
-	for range 2 {
-		if at := (centurion.Time{Time: WorkEnded(task)}); at.Millis() != 2 {
-			t.Errorf("%d commits: the work ended at %d, want 2", len(task.Landed), at.Millis())
-		}
-		task.Landed = append(task.Landed, landed(8, true, false), landed(9, false, true))
-	}
-	if at := (centurion.Time{Time: WorkEnded(task)}); at.Millis() != 2 {
-		t.Errorf("after two redos the work ended at %d, want 2", at.Millis())
-	}
-}
-
 // Where nothing was changed for a done item, that is said once.
 func TestBlankReviewIsSaidOnce(t *testing.T) {
 	t.Parallel()
@@ -114,5 +96,68 @@ func TestBlankReviewIsSaidOnce(t *testing.T) {
 		if strings.Count(text, "nothing was changed") > 1 {
 			t.Error(text)
 		}
+	}
+}
+
+// The work on an item ends with the last end of its tasks, whichever of them that is; a review that was itself that work counts while it passes and is
+// not undone. Reviews of the work and cancelled tasks that merged nothing are no work, and without tasks the mission's own agent has done it.
+func TestWorkOn(t *testing.T) {
+	t.Parallel()
+	own := at(50).Time
+	reviews := looked("T1", "PASS", 20, true)
+	rejects, passes, undone := looked("T1", "FAIL: a.go", 20, false), looked("T1", "PASS", 30, false), looked("T1", "PASS", 40, false)
+	undone.ID, undone.Undone = "tsk_u", at(45)
+	for name, c := range map[string]struct {
+		tasks  []centurion.Task
+		last   int // 0 for the zero time
+		itself string
+	}{
+		"no task":              {nil, 50, ""},
+		"another item's":       {[]centurion.Task{work("T2", centurion.TaskCompleted, 10)}, 50, ""},
+		"the later one first":  {[]centurion.Task{work("T1", centurion.TaskCompleted, 12), work("T1", centurion.TaskFailed, 10)}, 12, ""},
+		"the later one last":   {[]centurion.Task{work("T1", centurion.TaskCompleted, 10), work("T1", centurion.TaskCompleted, 12, 11)}, 11, ""},
+		"cancelled":            {[]centurion.Task{work("T1", centurion.TaskCompleted, 10), work("T1", centurion.TaskCancelled, 12)}, 10, ""},
+		"cancelled, merged":    {[]centurion.Task{work("T1", centurion.TaskCompleted, 10), work("T1", centurion.TaskCancelled, 13, 12)}, 12, ""},
+		"reviewed":             {[]centurion.Task{work("T1", centurion.TaskCompleted, 10), reviews}, 10, ""},
+		"itself a review":      {[]centurion.Task{passes}, 0, "tsk_r"},
+		"one that was undone":  {[]centurion.Task{undone}, 0, ""},
+		"one that found fault": {[]centurion.Task{work("T1", centurion.TaskCompleted, 10), rejects}, 10, ""},
+	} {
+		last, itself := workOn("T1", c.tasks, own)
+		got := ""
+		if itself != nil {
+			got = itself.ID
+		}
+		if c.last == 0 && !last.IsZero() || c.last != 0 && !last.Equal(at(c.last).Time) || got != c.itself {
+			t.Errorf("%s: ended %s, %q", name, last, got)
+		}
+	}
+}
+
+// An item is shown by its weakest command. What a command has proven of earlier work counts while it passes, and not when it shows nothing any more.
+func TestItemGrade(t *testing.T) {
+	t.Parallel()
+	proven, kept, unproven := green("T1", "a", centurion.ProofProven), green("T1", "a", centurion.ProofRegression), green("T1", "a", centurion.ProofUnproven)
+	weakened, red, others := kept, kept, green("T2", "a", centurion.ProofProven)
+	weakened.Weakened, red.Passed = []string{"x"}, false
+	for name, c := range map[string]struct {
+		receipts []centurion.Receipt
+		want     centurion.Evidence
+	}{
+		"never run":           {nil, centurion.EvidenceNone},
+		"proven":              {[]centurion.Receipt{proven}, centurion.EvidenceProven},
+		"kept":                {[]centurion.Receipt{kept}, centurion.EvidenceChecked},
+		"proven, then kept":   {[]centurion.Receipt{proven, kept}, centurion.EvidenceProven},
+		"proven of another":   {[]centurion.Receipt{others, kept}, centurion.EvidenceChecked},
+		"proven, then hollow": {[]centurion.Receipt{proven, unproven}, centurion.EvidenceChecked},
+		"proven, then less":   {[]centurion.Receipt{proven, weakened}, centurion.EvidenceNone},
+		"proven, then red":    {[]centurion.Receipt{proven, red}, centurion.EvidenceNone},
+	} {
+		if got := itemGrade("T1", []string{"a"}, c.receipts); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+	if got := itemGrade("T1", []string{"a", "b"}, []centurion.Receipt{proven, green("T1", "b", centurion.ProofRegression)}); got != centurion.EvidenceChecked {
+		t.Errorf("of two commands: %s", got)
 	}
 }

@@ -80,7 +80,7 @@ func (d *Desk) Open(ctx context.Context, o Opening) (centurion.Session, error) {
 	if err := d.begins(&rec, o); err != nil {
 		return rec, err
 	}
-	return rec, d.Store.Update(ctx, func(tx *store.Tx) error {
+	err := d.Store.Update(ctx, func(tx *store.Tx) error {
 		if o.Below != "" {
 			if _, err := tx.Session(o.Below); err != nil {
 				return err
@@ -89,6 +89,7 @@ func (d *Desk) Open(ctx context.Context, o Opening) (centurion.Session, error) {
 		}
 		return d.put(tx, &rec, centurion.EventSessionOpened)
 	})
+	return rec, err
 }
 
 // begins sets what a conversation will begin with, if that exists.

@@ -1,23 +1,19 @@
 package state
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"centurion"
 	"centurion/event"
 	"centurion/store"
+	"centurion/store/storetest"
 )
 
 // stored is a state with one running mission, changed by f.
 func stored(t *testing.T, f func(tx *store.Tx) error) *store.Store {
 	t.Helper()
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
+	st := storetest.Open(t)
 	if err := st.Update(t.Context(), func(tx *store.Tx) error {
 		if err := tx.PutMission(&centurion.Mission{ID: "msn_1", Session: "ses_0", Status: centurion.MissionRunning}); err != nil {
 			return err

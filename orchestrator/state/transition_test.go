@@ -153,3 +153,36 @@ func TestDataIsWhole(t *testing.T) {
 		}
 	}
 }
+
+// A task ends when it is moved to its end; a try that goes on is held no more. What cannot follow is refused with both states.
+func TestMoveTaskEnds(t *testing.T) {
+	t.Parallel()
+	st := stored(t, func(tx *store.Tx) error {
+		return tx.PutTask(&centurion.Task{ID: "tsk_1", Mission: "msn_1", Status: centurion.TaskWaiting, Reason: "T1", Race: &centurion.Race{ID: "tsk_1", Held: true}})
+	})
+	before := centurion.Now().Millis()
+	for _, c := range []struct {
+		to     centurion.TaskStatus
+		held   bool
+		reason string
+		says   string
+	}{
+		{centurion.TaskWaiting, true, "", ""},
+		{centurion.TaskRunning, false, "", ""},
+		{centurion.TaskFailed, false, "", ""},
+		{centurion.TaskFailed, false, "", ""},
+		{centurion.TaskRunning, false, "", "change task tsk_1: it is failed and cannot become running"},
+	} {
+		err := st.Update(t.Context(), func(tx *store.Tx) error {
+			_, err := MoveTask(tx, "tsk_1", c.to, nil)
+			return err
+		})
+		if err == nil && c.says != "" || err != nil && err.Error() != c.says {
+			t.Errorf("%s: %v", c.to, err)
+		}
+		now, err := st.Task(t.Context(), "tsk_1")
+		if err != nil || now.Race.Held != c.held || now.Reason != c.reason || now.Ended.IsZero() == now.Status.Ended() || now.Status.Ended() && now.Ended.Millis() < before {
+			t.Errorf("%s: %+v, %v", c.to, now, err)
+		}
+	}
+}
