@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/store"
+	"centurion/store/storetest"
 )
 
 // A host that leaves does not wait for ever for a mission that only a person can bring further; one that works, it waits for.
@@ -17,12 +17,8 @@ func TestHostDoesNotWaitForAPersonForEver(t *testing.T) {
 	for name, asks := range map[string]bool{"it asks": true, "it works": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "centurion.db"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer s.Close()
-				err = s.Update(t.Context(), func(tx *store.Tx) error {
+				s := storetest.Open(t)
+				err := s.Update(t.Context(), func(tx *store.Tx) error {
 					if err := tx.PutMission(&centurion.Mission{ID: "msn_1", Status: centurion.MissionRunning}); err != nil || !asks {
 						return err
 					}

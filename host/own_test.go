@@ -368,13 +368,14 @@ func TestInterruptedMissionsAreResumed(t *testing.T) {
 	}
 	err = h.store.Update(t.Context(), func(tx *store.Tx) error {
 		lost := centurion.Mission{ID: "msn_lost", Status: centurion.MissionRunning, Options: centurion.MissionOptions{Model: "nobody/m"}}
-		return tx.PutMission(&lost)
+		also := centurion.Mission{ID: "msn_also", Status: centurion.MissionRunning, Options: centurion.MissionOptions{Model: "nobody/n"}}
+		return errors.Join(tx.PutMission(&lost), tx.PutMission(&also))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	found, err = h.resumeInterrupted(t.Context(), "", x.note)
-	if err != nil || len(found) > 0 || !strings.Contains(x.noted(), "mission msn_lost stays interrupted: ") {
+	if err != nil || len(found) > 0 || !strings.Contains(x.noted(), "mission msn_lost stays interrupted: ") || !strings.Contains(x.noted(), "mission msn_also stays interrupted: ") {
 		t.Errorf("without a model: %v, %v, %q", found, err, x.noted())
 	}
 	if err := h.Close(); err != nil {

@@ -16,6 +16,7 @@ import (
 	"centurion/orchestrator/retention"
 	"centurion/server"
 	"centurion/store"
+	"centurion/store/storetest"
 )
 
 // visit opens the project as a command does that does not host it, with a store of a host beside it that thinks it is the owner.
@@ -118,11 +119,7 @@ func TestTidyReports(t *testing.T) {
 // going is a host's runs with these missions being worked on; each ends when it is told to, and tells why.
 func going(t *testing.T, missions ...centurion.Mission) (*runs, map[string]*error) {
 	t.Helper()
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "centurion.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := storetest.Open(t)
 	r := &runs{store: s, changed: make(chan struct{}), all: map[string]*run{}, keepers: map[string]int{}}
 	why := map[string]*error{}
 	for _, m := range missions {

@@ -115,7 +115,7 @@ func (cs *Clients) request(ctx context.Context, r request, send func(context.Con
 				return &centurion.Error{Op: r.op, Kind: centurion.KindOf(err), Msg: err.Error(), Hint: centurion.HintOf(err), Err: ErrNotBegun}
 			}
 			err = l.do(ctx, max(c.timeout(), r.limit), send)
-			if again || !errors.Is(err, sdk.ErrConnectionClosed) || guard.Sleep(ctx, lull) != nil {
+			if again || !errors.Is(err, sdk.ErrConnectionClosed) && !errors.Is(err, sdk.ErrSessionMissing) || guard.Sleep(ctx, lull) != nil {
 				return c.outcome(ctx, r, err)
 			}
 		}
@@ -128,7 +128,15 @@ func (l *link) do(ctx context.Context, limit time.Duration, send func(context.Co
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	defer guard.After(l.life, "end an MCP call", cancel)()
-	err := send(ctx, l.session)
+	var s sending
+	err := send(context.WithValue(ctx, sendingKey{}, &s), l.session)
+	switch { // the SDK may answer with the end of the connection, which says less
+	case err == nil || !l.http:
+	case s.Load() == unknown:
+		return sdk.ErrSessionMissing
+	case s.Load() == unsent && !errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: %s", sdk.ErrConnectionClosed, reason(err))
+	}
 	if l.life.Err() != nil && errors.Is(err, context.Canceled) {
 		return errors.New(reason(context.Cause(l.life)))
 	}

@@ -44,6 +44,7 @@ type client struct {
 type link struct {
 	session *sdk.ClientSession
 	life    context.Context // of its calls
+	http    bool
 }
 
 func newClient(s Server, o *Options) *client {

@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"centurion"
 )
 
@@ -298,6 +300,32 @@ func TestGivenUp(t *testing.T) {
 			if !errors.Is(err, want) || centurion.KindOf(err) != centurion.KindCancelled || time.Since(began) != time.Second {
 				t.Error(server, time.Since(began), err)
 			}
+		}
+	})
+}
+
+// A request that finds its connection closed is made once more, and not for ever.
+func TestConnectionClosedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &starter{serve: map[string]func(io.Reader, io.Writer) error{"s": script{}.serve}}
+		cs := Open(local("s"), Options{Start: st.start, Root: "/"})
+		if err := cs.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, closed := range []int{0, 1, 2, 100} {
+			sent := 0
+			err := cs.request(t.Context(), request{op: "look", server: "s"}, func(context.Context, *sdk.ClientSession) error {
+				if sent++; sent > closed {
+					return nil
+				}
+				return fmt.Errorf("send: %w", sdk.ErrConnectionClosed)
+			})
+			if sent != min(closed+1, 2) || (closed < 2) != (err == nil) || closed >= 2 && !errors.Is(err, ErrNotBegun) {
+				t.Errorf("closed %d times: %d requests, %v", closed, sent, err)
+			}
+		}
+		if err := cs.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"centurion"
@@ -17,6 +18,17 @@ import (
 // takeLimit is how long a server may take to open the stream for its own messages, which is optional, and to take our answer to one. The
 // SDK does both without a limit: it opens the stream before a session is usable, and queues what comes while an answer is on its way.
 const takeLimit = 5 * time.Second
+
+// sending says how far the first HTTP request of a call came. It is in the context under sendingKey.
+type sending struct{ atomic.Int32 }
+
+type sendingKey struct{}
+
+const (
+	unsent  = iota
+	sent    // perhaps
+	unknown // the server does not know its session, so that the call has not begun
+)
 
 // wire sends the requests of one session. The SDK's transport has no limit for a body, and does not end with its caller.
 type wire struct {
@@ -45,6 +57,8 @@ func refusal(kind centurion.Kind, msg, hint string) error {
 
 // RoundTrip sends one request.
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+	state, _ := req.Context().Value(sendingKey{}).(*sending)
+	first := state != nil && state.CompareAndSwap(unsent, sent)
 	ctx, cancel := context.WithCancel(req.Context())
 	unlink := guard.After(w.life, "end an MCP request", cancel)
 	free := func() { unlink(); cancel() }
@@ -76,6 +90,8 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		err = refusal(centurion.KindAuth, "it refuses access (403)", "check the token in headers")
 	case res.StatusCode == http.StatusTooManyRequests:
 		err = refusal(centurion.KindRateLimit, "it received too many requests (429)", "try again later")
+	case first && res.StatusCode == http.StatusNotFound && req.Header.Get("Mcp-Session-Id") != "":
+		state.Store(unknown)
 	}
 	if err != nil {
 		if res != nil {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,11 +78,35 @@ func TestSessionLost(t *testing.T) {
 	inner = handler(t)
 	mu.Unlock()
 	look := cs.tool(t, "r_look")
-	if _, err := cs.Call(t.Context(), look, "", nil); err != nil && !errors.Is(err, ErrNotBegun) {
-		t.Fatal(err)
-	}
 	if r, err := cs.Call(t.Context(), look, "", nil); err != nil || r.Text != "seen" {
 		t.Fatal(r, err)
+	}
+}
+
+// The end of the connection, which comes with such an answer, may be seen before it.
+func TestSessionLostEndsTheLink(t *testing.T) {
+	url := serve(t, http.NotFoundHandler())
+	for session, want := range map[string]bool{"S": true, "": false} {
+		life, end := context.WithCancelCause(t.Context())
+		w := &wire{base: http.DefaultTransport, life: life, limit: time.Minute}
+		err := (&link{life: life, http: true}).do(t.Context(), time.Minute, func(ctx context.Context, _ *sdk.ClientSession) error {
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(`{"method":"tools/call"}`))
+			if err != nil {
+				return err
+			}
+			req.Header.Set("Mcp-Session-Id", session)
+			res, err := w.RoundTrip(req)
+			if err != nil {
+				return err
+			}
+			res.Body.Close()
+			end(context.Canceled)
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if err == nil || errors.Is(err, sdk.ErrSessionMissing) != want {
+			t.Errorf("with the session %q: %v", session, err)
+		}
 	}
 }
 

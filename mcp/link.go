@@ -38,7 +38,7 @@ var errClosed = errors.New("it closed the connection")
 func (c *client) live(ctx context.Context) (lasted time.Duration, err error) {
 	var group guard.Group
 	life, end := context.WithCancelCause(ctx)
-	l := &link{life: life}
+	l := &link{life: life, http: len(c.server.Command) == 0}
 	defer func() { err = errors.Join(c.wrong(err), group.Wait()) }()
 	defer end(errClosed)
 	transport, shut, err := c.open(life, &group, end)

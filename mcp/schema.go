@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"centurion"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ const (
 )
 
 // propertyName is what Anthropic accepts as the name of a property.
-var propertyName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+var propertyName = centurion.Pattern(`^[a-zA-Z0-9_.-]{1,64}$`)
 
 // inputSchema makes a server's schema one that providers take: an object without references. The error says why that cannot be done.
 func inputSchema(given any) (*jsonschema.Schema, error) {
@@ -104,7 +105,7 @@ func (p *plainer) plain(v any, depth int) (any, error) {
 				continue
 			case key == "properties" && isMap:
 				for name := range properties {
-					if !propertyName.MatchString(name) {
+					if !propertyName().MatchString(name) {
 						return nil, fmt.Errorf("its schema has the property %.80q, a name that providers refuse", name)
 					}
 				}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -31,7 +30,7 @@ var hooks = []string{"config", "event", "chat.message", "chat.params", "chat.hea
 	"experimental.session.compacting", "experimental.text.complete", "dispose"}
 
 // toolName is what providers accept.
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var toolName = centurion.Pattern(`^[a-zA-Z0-9_-]{1,64}$`)
 
 var errEnded = errors.New("its process ended")
 
@@ -374,7 +373,7 @@ func (c *car) begin(p *plug, r *request) {
 		p.init = time.Since(began)
 		if a.Error != nil {
 			p.state, p.f.Failures, p.err = Failed, p.f.Failures+1, p.wrong(centurion.KindConfig, "does not load: %s", text.Clean(centurion.Clip(*a.Error, 1000)))
-			if missing.MatchString(*a.Error) {
+			if missing().MatchString(*a.Error) {
 				p.err.(*centurion.Error).Hint = hintAdd
 			}
 		} else if err := p.take(a.Result); err != nil {
@@ -389,7 +388,7 @@ func (c *car) begin(p *plug, r *request) {
 }
 
 // missing is how Bun says that a module is not there.
-var missing = regexp.MustCompile(`Cannot find (module|package)`)
+var missing = centurion.Pattern(`Cannot find (module|package)`)
 
 // take reads what a plugin has. The lock is held.
 func (p *plug) take(result json.RawMessage) error {
@@ -412,7 +411,7 @@ func (p *plug) take(result json.RawMessage) error {
 		var schema struct{ Type string }
 		err := json.Unmarshal(t.Schema, &schema)
 		switch {
-		case !toolName.MatchString(t.Name):
+		case !toolName().MatchString(t.Name):
 			p.note(fmt.Sprintf("its tool %.100q was left out: providers refuse the name", t.Name))
 		case err != nil || schema.Type != "object" || len(t.Schema) > maxSchema:
 			p.note(fmt.Sprintf("its tool %s was left out: its schema is no object, or has more than %s", t.Name, centurion.Bytes(maxSchema)))

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -43,10 +42,10 @@ type Source struct {
 }
 
 // exact is a version that names one release.
-var exact = regexp.MustCompile(`^\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?$`)
+var exact = centurion.Pattern(`^\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?$`)
 
 // packageName is a name that npm allows; it never leads out of node_modules.
-var packageName = regexp.MustCompile(`^(@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*$`)
+var packageName = centurion.Pattern(`^(@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*$`)
 
 // Find resolves an entry of "plugin" in a configuration file: "name@version", a file URL, a path relative to base, or [spec, options].
 // Packages are looked for in node_modules of an install directory. What is wrong is in the Err of the source.
@@ -85,7 +84,7 @@ func Find(entry json.RawMessage, base, modules string) Source {
 		s.Err = s.wrong("is not installed", hintAdd)
 		return s
 	}
-	if s.entry(dir); s.Err == nil && exact.MatchString(version) && s.Version != version {
+	if s.entry(dir); s.Err == nil && exact().MatchString(version) && s.Version != version {
 		s.Err = s.wrong(fmt.Sprintf("is installed as %s", cmp.Or(s.Version, "another version")), hintAdd)
 	}
 	return s
@@ -97,7 +96,7 @@ func Package(spec string) (name, version string, ok bool) {
 		at := strings.LastIndex(spec, "@")
 		name, version = spec[:at], spec[at+1:]
 	}
-	return name, version, packageName.MatchString(name)
+	return name, version, packageName().MatchString(name)
 }
 
 func (s *Source) wrong(what, hint string) error {

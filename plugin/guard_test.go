@@ -88,6 +88,19 @@ func TestGuardDown(t *testing.T) {
 	}
 }
 
+// A message of another role is another one.
+func TestPieces(t *testing.T) {
+	as := func(role string) []piece {
+		return pieces(json.RawMessage(`{"messages":[{"info":{"role":"` + role + `"},"parts":["x"]}]}`))
+	}
+	if n := shared(as("user"), as("user")); n != 5 {
+		t.Errorf("%d bytes are the same", n)
+	}
+	if n := shared(as("user"), as("assistant")); n != 0 {
+		t.Errorf("%d bytes are the same in another role", n)
+	}
+}
+
 // How much of a conversation stayed as a provider has it is counted for each plugin by itself: a compaction, and what an earlier plugin
 // changes, are no fault of the later one.
 func TestKeptPrefix(t *testing.T) {

@@ -343,10 +343,11 @@ func (p *plug) down() error {
 	return p.wrong(centurion.KindNotFound, "is %s: %v", p.state, p.err)
 }
 
-// fail notes a failure. The lock is held.
+// fail notes a failure; why a plugin is off stays. The lock is held.
 func (p *plug) fail(err error) {
-	p.f.Failures++
-	p.err = err
+	if p.f.Failures++; p.state != Failed {
+		p.err = err
+	}
 }
 
 // note keeps something that a person should know, once. The lock is held.

@@ -454,9 +454,9 @@ func resultOf(raw json.RawMessage) (Result, error) {
 			labels = append(labels, "[attachment not shown: no model takes it]")
 		}
 	}
-	all := text.Printed(r.Text[:min(len(r.Text), MaxText)])
+	all := text.Printed(text.Whole(r.Text[:min(len(r.Text), MaxText)]))
 	if over := len(r.Text) - MaxText; over > 0 {
-		all = text.Whole(all) + fmt.Sprintf("\n[cut here: the answer has %s, and %s are left out]", centurion.Bytes(int64(len(r.Text))), centurion.Bytes(int64(over)))
+		all += fmt.Sprintf("\n[cut here: the answer has %s, and %s are left out]", centurion.Bytes(int64(len(r.Text))), centurion.Bytes(int64(over)))
 	}
 	out.Text = strings.Join(text.Filled(append([]string{all}, labels...)...), "\n")
 	if strings.TrimSpace(out.Text) == "" {

@@ -46,6 +46,7 @@ type sent struct {
 		fetched
 		Args map[string]any
 	} `json:"params"`
+	line string
 }
 
 // start returns a Start for processes that answer with reply, which gets the number of the process, too. "" ends it.
@@ -64,6 +65,7 @@ func script(reply func(process int, m sent) string) func(context.Context, Start)
 				if json.Unmarshal(in.Bytes(), &m) != nil {
 					panic(in.Text())
 				}
+				m.line = in.Text()
 				lines := reply(process, m)
 				if lines == "" {
 					return

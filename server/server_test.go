@@ -24,12 +24,13 @@ import (
 	"centurion/orchestrator/roots"
 	"centurion/server"
 	"centurion/store"
+	"centurion/store/storetest"
 	"centurion/takeover"
 	"centurion/workspace"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait")) // for half a second, after a request was refused unread
 }
 
 const token = "let-me-in"
@@ -48,15 +49,7 @@ type project struct {
 
 func newProject(t *testing.T) *project {
 	t.Helper()
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "p.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := storetest.Open(t)
 	ws, err := workspace.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -320,3 +320,23 @@ func TestRecordIsNotShared(t *testing.T) {
 		t.Errorf("%+v, now %+v; updated %v, before %v", held, w.mission.Merged, w.mission.Updated, updated)
 	}
 }
+
+// A task that changed its own work later is undone as a whole, its newest change first.
+func TestUndoOfATaskThatLandedTwice(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	before := r.git("rev-parse", r.mission.Branch)
+	r.git("switch", "-q", r.mission.Branch)
+	r.write("a.txt", "b\n")
+	r.git("commit", "-q", "-a", "-m", "Change a.txt")
+	r.git("switch", "-q", "main")
+	r.task.Landed = append(r.task.Landed, centurion.Landed{Commit: r.git("rev-parse", r.mission.Branch), Before: before, Time: centurion.Now(),
+		Files: []centurion.FileChange{{Path: "a.txt", Status: "modified", Added: 1}}})
+	if err := r.store.Update(t.Context(), func(tx *store.Tx) error { return tx.PutTask(&r.task) }); err != nil {
+		t.Fatal(err)
+	}
+	r.do(UndoRequest{}, r.task.ID, "")
+	if got := r.git("ls-tree", "-r", "--name-only", r.mission.Branch); got != "go.txt" {
+		t.Errorf("the branch still has %q", got)
+	}
+}

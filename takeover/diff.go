@@ -72,7 +72,8 @@ func (p *Person) Diff(ctx context.Context, id string, o DiffOptions) (Change, er
 	if err != nil {
 		return c, err
 	}
-	return c, tellSteps(ctx, w.repo, steps, &c, o)
+	err = tellSteps(ctx, w.repo, steps, &c, o)
+	return c, err
 }
 
 // missionSteps are the changes on the mission's branch.

@@ -111,12 +111,14 @@ func (p *Person) Merge(ctx context.Context, id string, q MergeRequest) (MergeRep
 		return r, err
 	}
 	if r.Refused != nil {
-		return r, w.otherWays(ctx, plan, chosen, q, got, &r)
+		err = w.otherWays(ctx, plan, chosen, q, got, &r)
+		return r, err
 	}
 	if q.DryRun {
 		return r, nil
 	}
-	return r, p.merge(ctx, &w, chosen, q, &r)
+	err = p.merge(ctx, &w, chosen, q, &r)
+	return r, err
 }
 
 // take fills in git's result of the merge.

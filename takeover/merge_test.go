@@ -165,7 +165,7 @@ func TestMergeUnasked(t *testing.T) {
 	}
 	r.MergeUnasked(ctx, r.mission.ID)
 	told, err := r.store.Events(ctx, store.EventQuery{Mission: r.mission.ID, Types: []centurion.EventType{centurion.EventMergeConflict}})
-	if err != nil || len(told) != 1 {
+	if err != nil || len(told) != 1 || string(told[0].Data) != `{"branch":"main","files":["a.txt"],"person":true}` {
 		t.Errorf("refusals told: %v, %v", told, err)
 	}
 	r.has("a.txt", "mine\n")

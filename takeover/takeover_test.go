@@ -35,29 +35,6 @@ func TestForgetMerged(t *testing.T) {
 	}
 }
 
-// What an undo takes back is the newest merge with what followed it for single tasks, as long as nobody committed in between.
-func TestNewestMerge(t *testing.T) {
-	t.Parallel()
-	first := &centurion.Merged{Before: "a", Commit: "b", Squash: true, Commits: []string{"1"}}
-	for _, c := range []struct {
-		name         string
-		merged       *centurion.Merged
-		before, last string
-		rest         *centurion.Merged
-		squash       bool
-	}{
-		{"one", first, "a", "b", nil, true},
-		{"a second one stands alone", &centurion.Merged{Before: "b", Commit: "c", Earlier: first}, "b", "c", first, false},
-		{"one that follows goes with it", &centurion.Merged{Before: "b", Commit: "c", Follows: true, Earlier: first}, "a", "c", nil, true},
-		{"a commit in between", &centurion.Merged{Before: "x", Commit: "c", Follows: true, Earlier: first}, "x", "c", first, false},
-	} {
-		got, rest := newestMerge(c.merged)
-		if got.Before != c.before || got.Commit != c.last || rest != c.rest || got.Squash != c.squash {
-			t.Errorf("%s: from %s to %s, squashed %t, rest %v", c.name, got.Before, got.Commit, got.Squash, rest)
-		}
-	}
-}
-
 func TestAddFiles(t *testing.T) {
 	t.Parallel()
 	f := func(path, old, status string) centurion.FileChange {

@@ -107,7 +107,8 @@ func (p *Person) undo(ctx context.Context, w workDone, r UndoReport, q UndoReque
 	case done && !q.Redo:
 		return p.finishedUndo(ctx, w, r)
 	case (finished || w.back || done) && q.Redo && w.task == nil:
-		return r, p.redone(ctx, &w, &r)
+		err = p.redone(ctx, &w, &r)
+		return r, err
 	case w.task != nil && q.Redo:
 		return p.redoTask(ctx, w, r, q)
 	case w.task != nil:

@@ -54,8 +54,9 @@ func (s *story) worth(f *fact, p view.Fact) {
 		f.detail = text.Dots(f.detail, text.Clean(p.Why))
 	}
 	for _, w := range p.Weakened {
-		f.mark, f.tone = "!", warn
-		f.body = append(f.body, "a check is weaker now: "+text.Clean(w))
+		if f.mark, f.tone = "!", warn; !strings.Contains(p.Why, w) {
+			f.body = append(f.body, "a check is weaker now: "+text.Clean(w))
+		}
 	}
 }
 

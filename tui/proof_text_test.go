@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/event/view"
 )
 
 // What proves too little is told with the review that has passed it, at the end of a run and in show; what none has passed
@@ -27,5 +28,14 @@ func TestReviewedIsTold(t *testing.T) {
 	}
 	if !strings.Contains(b.String(), told) {
 		t.Errorf("show:\n%s", b.String())
+	}
+}
+
+// What the reason says already is not said again.
+func TestWeakenedChecksAreToldOnce(t *testing.T) {
+	var f fact
+	(&story{}).worth(&f, view.Fact{Proof: centurion.ProofUnproven, Why: "checks were weakened: a.sh was changed", Weakened: []string{"a.sh was changed", "b_test.go was removed"}})
+	if got, want := strings.Join(f.body, "|"), "a check is weaker now: b_test.go was removed"; f.mark != "!" || got != want {
+		t.Errorf("%s %q, want %q", f.mark, got, want)
 	}
 }

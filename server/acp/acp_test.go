@@ -34,18 +34,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type host struct {
 	server.API // what a test does not use
 
-	mu       sync.Mutex
-	messages map[string]server.Message
-	facts    []centurion.Event
-	changed  chan struct{}
-	asks     []store.Ask
-	answers  []string
-	status   centurion.MissionStatus
-	reason   string
-	todo     event.TodoData
-	paused   []string
-	stops    int
-	servers  []server.ToolServer
+	mu            sync.Mutex
+	messages      map[string]server.Message
+	facts         []centurion.Event
+	changed       chan struct{}
+	asks          []store.Ask
+	answers       []string
+	status        centurion.MissionStatus
+	reason, child string
+	todo          event.TodoData
+	paused        []string
+	stops         int
+	servers       []server.ToolServer
 }
 
 func (h *host) Servers(context.Context, bool) ([]server.ToolServer, error) { return h.servers, nil }
@@ -61,7 +61,7 @@ func (h *host) Session(_ context.Context, id string) (centurion.Session, error) 
 	if h.status != "" {
 		s.Metadata.Mission = "msn_1"
 	}
-	if id == "ses_child" {
+	if id == "ses_child" || id == h.child {
 		s.ParentID, s.Metadata.Mission = "ses_1", "msn_1"
 	}
 	return s, nil
@@ -216,7 +216,7 @@ func played(t *testing.T, begun func(h *host, b v1.Begin), play func(e *editor))
 		e := &editor{T: t, host: h, in: toUs}
 		var g guard.Group
 		g.Go("serve", func() error {
-			return Serve(t.Context(), in, out, Options{Version: "1", Say: func(s string) { t.Error(s) }, Close: func() error { return nil },
+			return Serve(t.Context(), in, out, Options{Version: "1", Say: h.hears(t), Close: func() error { return nil },
 				Open: func(context.Context, string) (*Project, error) {
 					return &Project{p, &rpc.Bridge{API: p.API, Follow: h.follow}, func(m string) { h.paused = append(h.paused, m) }}, nil
 				}})

@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -95,7 +96,7 @@ func (s *session) ask(ctx context.Context, a store.Ask) {
 	default:
 		err = s.Bridge.Answer(ctx, a.ID, answer)
 	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) { // the editor may have just left
 		s.Say(a.ID + " stays open: " + err.Error() + "; see: centurion asks")
 	}
 }

@@ -249,12 +249,12 @@ func (s *session) replay(ctx context.Context) error {
 	t.gap = true
 	t.mu.Unlock()
 	all, err := s.API().Messages(ctx, s.id)
-	for _, m := range all {
+	for i, m := range all {
 		if err == nil && m.Info.Role == centurion.RoleUser && m.Origin == centurion.OriginPerson {
 			err = s.tellPrompt(m.Parts)
 		}
 		if err == nil {
-			err = s.tellMessage(m, "", m.Info.Time.Completed > 0)
+			err = s.tellMessage(m, "", i == len(all)-1 && m.Info.Time.Completed > 0)
 		}
 	}
 	if err == nil && s.mission != "" {

@@ -112,7 +112,7 @@ func (f *fake) Events(ctx context.Context, q server.EventQuery) iter.Seq2[centur
 		f.readers++
 		f.mu.Unlock()
 		defer func() { f.mu.Lock(); f.readers--; f.mu.Unlock() }()
-		for {
+		for first := true; first || q.Follow; first = false {
 			f.mu.Lock()
 			facts, changed := f.facts[q.After:], f.changed
 			f.mu.Unlock()

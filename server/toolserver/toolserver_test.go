@@ -68,7 +68,7 @@ func (h *host) Missions(ctx context.Context) ([]server.Mission, error) {
 	return all, nil
 }
 
-func (h *host) LastSeq(context.Context) (int64, error) { return 0, nil }
+func (h *host) LastSeq(context.Context) (int64, error) { return 7, nil }
 
 func (h *host) Todo(context.Context, string) (event.TodoData, error) {
 	return event.TodoData{TodoCounts: event.TodoCounts{Open: 1, Done: 1}}, nil

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -47,11 +46,11 @@ type Command struct {
 	Arguments                          []string
 }
 
-var hint = regexp.MustCompile(`\$(ARGUMENTS|[1-9])`)
+var hint = centurion.Pattern(`\$(ARGUMENTS|[1-9])`)
 
 // hints are the arguments that a template has, in their order.
 func hints(template string) []string {
-	found := hint.FindAllString(template, -1)
+	found := hint().FindAllString(template, -1)
 	slices.Sort(found)
 	return some(slices.Compact(found))
 }

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -20,7 +19,7 @@ import (
 )
 
 // ids are the ids of messages that a client may give: OpenCode's pattern, without what has a meaning in a URL.
-var ids = regexp.MustCompile(`^msg[\w.-]{0,100}$`)
+var ids = centurion.Pattern(`^msg[\w.-]{0,100}$`)
 
 // Content are the parts of a message that the person writes, and what is written to the model for those that it does not get as they are.
 // goal is what the person says in words.

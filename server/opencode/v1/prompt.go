@@ -200,7 +200,7 @@ func (p *Project) checkID(ctx context.Context, session, id string) error {
 	if id == "" {
 		return nil
 	}
-	if !ids.MatchString(id) {
+	if !ids().MatchString(id) {
 		return usage(fmt.Sprintf("messageID: %q does not begin with msg, or has more than letters, digits and _.-", id))
 	}
 	if _, err := p.API().Message(ctx, session, id); centurion.KindOf(err) != centurion.KindNotFound {

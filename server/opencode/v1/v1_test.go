@@ -29,7 +29,10 @@ import (
 	"centurion/workspace"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets the server wait: it does so for half a second after it has refused a request without reading all of it.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
+}
 
 // rig is a project that is served, with a mission whose state the test writes.
 type rig struct {
