@@ -25,7 +25,7 @@ var limits = map[string]struct{ now, goal int }{
 	"lines of orchestrator":                      {700, 2600},
 	"lines of the biggest room":                  {2000, 2000},
 	"lines of cmd":                               {4800, 6500},      // with the commands acp, mcp and plugin
-	"lines of the product":                       {118_500, 124400}, // step by step: tools, hooks and agents from outside
+	"lines of the product":                       {118_500, 124700}, // step by step: tools, hooks and agents from outside
 	"files over 500 lines":                       {0, 0},
 	"functions over 60 lines":                    {0, 0},
 	"files in one circle":                        {8, 8},

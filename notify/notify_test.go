@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path/filepath"
+	"reflect"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -61,6 +64,11 @@ func TestWatch(t *testing.T) {
 		{"nothing", nil, nil},
 		{"done", []centurion.Event{started, event(centurion.EventMissionCompleted, `{"cost":0.126,"duration_ms":61400,"tasks":{"completed":3}}`)},
 			[]string{"Mission done|mend it · $0.126 · 1m01s|false"}},
+		{"done, and nothing was checked", []centurion.Event{event(centurion.EventMissionCompleted, `{"evidence":"none"}`)}, []string{"Mission done, not verified||false"}},
+		{"done, in a profile that checks nothing", []centurion.Event{event(centurion.EventMissionCompleted, `{"evidence":"none","profile":"chat"}`)}, []string{"Mission done||false"}},
+		{"done, and checked", []centurion.Event{event(centurion.EventMissionCompleted, `{"evidence":"proven","cost":1,"duration_ms":0}`)}, []string{"Mission done|$1.00|false"}},
+		{"a permission without a name, then an event that is none of these", []centurion.Event{event(centurion.EventPermissionAsked, `{"id":"a"}`),
+			event("plan.changed", `{}`), event(centurion.EventQuestionAsked, `{"id":"b"}`)}, []string{"Centurion needs you|a permission|true"}},
 		{"failed", []centurion.Event{started, event(centurion.EventMissionFailed, `{"reason":"the key is wrong","cost":0}`)},
 			[]string{"Mission failed|the key is wrong · mend it|true"}},
 		{"blocked", []centurion.Event{event(centurion.EventMissionBlocked, `{"reason":"no progress"}`)}, []string{"Mission blocked|no progress|true"}},
@@ -164,31 +172,38 @@ func FuzzClean(f *testing.F) {
 }
 
 func TestAvailable(t *testing.T) {
+	const noBus = "no session bus: DBUS_SESSION_BUS_ADDRESS is not set and $XDG_RUNTIME_DIR/bus does not exist"
+	address, directory := map[string]string{"DBUS_SESSION_BUS_ADDRESS": "unix:path=/x"}, map[string]string{"XDG_RUNTIME_DIR": "/run/user/1"}
 	tests := []struct {
 		goos string
 		env  map[string]string
 		file string
-		want bool
+		why  string
 	}{
-		{"linux", nil, "", false},
-		{"linux", map[string]string{"DBUS_SESSION_BUS_ADDRESS": "unix:path=/x"}, "", true},
-		{"linux", map[string]string{"XDG_RUNTIME_DIR": "/run/user/1"}, "", false},
-		{"linux", map[string]string{"XDG_RUNTIME_DIR": "/run/user/1"}, "bus", true},
-		{"linux", nil, "bus", false}, // a file of this name where the program runs is no bus
-		{"darwin", nil, "", true}, {"windows", nil, "", true}, {"plan9", nil, "", false},
+		{"linux", nil, "", noBus},
+		{"linux", address, "", ""}, {"freebsd", address, "", ""}, {"netbsd", address, "", ""}, {"openbsd", address, "", ""},
+		{"linux", directory, "", noBus},
+		{"linux", directory, filepath.Join("/run/user/1", "bus"), ""},
+		{"linux", nil, "bus", noBus}, // a file of this name where the program runs is no bus
+		{"darwin", nil, "", ""}, {"windows", nil, "", ""}, {"plan9", nil, "", "no notices on plan9"},
 	}
 	for _, test := range tests {
 		called := false
 		d := &Desktop{goos: test.goos, getenv: func(name string) string { return test.env[name] },
-			exists: func(path string) bool { return test.file != "" && strings.HasSuffix(path, test.file) },
+			exists: func(path string) bool { return test.file != "" && path == test.file },
 			show:   func(string, string, bool) error { called = true; return nil }}
 		ok, why := d.Available()
-		if ok != test.want || ok != (why == "") {
+		if why != test.why || ok != (why == "") {
 			t.Errorf("%s %v: got %v, %q", test.goos, test.env, ok, why)
 		}
-		if err := d.Send(t.Context(), "a", "b", false); err != nil || called != test.want {
+		if err := d.Send(t.Context(), "a", "b", false); err != nil || called != ok {
 			t.Errorf("%s %v: called %v, %v", test.goos, test.env, called, err)
 		}
+	}
+	d, dir := NewDesktop(), t.TempDir()
+	t.Setenv("NOTIFY_TEST", "x")
+	if d.goos != runtime.GOOS || d.getenv("NOTIFY_TEST") != "x" || !d.exists(dir) || d.exists(filepath.Join(dir, "none")) {
+		t.Errorf("this machine is not looked at: %+v", d)
 	}
 }
 
@@ -198,8 +213,9 @@ func TestSendGivesUp(t *testing.T) {
 		var calls atomic.Int32
 		d := &Desktop{goos: "darwin", show: func(string, string, bool) error { calls.Add(1); <-release; return nil }}
 		start := time.Now()
-		if err := d.Send(t.Context(), "a", "b", true); centurion.KindOf(err) != centurion.KindTimeout || time.Since(start) != SendTimeout {
-			t.Errorf("got %v after %s", err, time.Since(start))
+		if err := d.Send(t.Context(), "a", "b", true); time.Since(start) != 2*time.Second || !reflect.DeepEqual(err, &centurion.Error{Op: "send notice", Kind: centurion.KindTimeout,
+			Msg: "the desktop did not answer in 2s", Hint: "notices stay off until the next start"}) {
+			t.Errorf("got %#v after %s", err, time.Since(start))
 		}
 		if err := d.Send(t.Context(), "a", "b", true); err != nil || calls.Load() != 1 {
 			t.Errorf("a hung desktop was called again: %d, %v", calls.Load(), err)
@@ -221,7 +237,7 @@ func TestSendFails(t *testing.T) {
 		t.Errorf("after its end: %v, shown %v", err, late.Load())
 	}
 	d.show = func(title, body string, urgent bool) error { return fmt.Errorf("%s|%s|%v", title, body, urgent) }
-	if err := d.Send(t.Context(), "--a", "<b>", true); err == nil || !strings.Contains(err.Error(), "a|‹b›|true") {
+	if err := d.Send(t.Context(), "--a", "<b>", true); centurion.KindOf(err) != centurion.KindInternal || err.Error() != "send notice: a|‹b›|true" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,8 +1,19 @@
 package redact
 
 import (
+	"slices"
 	"testing"
 )
+
+// Each variable counts, also behind those that hold no key.
+func TestEnvironmentIsReadToItsEnd(t *testing.T) {
+	t.Parallel()
+	got := Environment([]string{"PLAIN=x1x1x1x1x1", "PROXY=http://me@proxy", "A_TOKEN=./x1x1x1x1", "B_URL=pg://me:p%25p1p1p1p1@db", "C_KEY=not-set", "D_KEY=k1k1%2", "E_KEY=k2k2k2k2k2"})
+	want := []Key{{"B_URL", "p%25p1p1p1p1"}, {"B_URL", "p%p1p1p1p1"}, {"D_KEY", "k1k1%2"}, {"E_KEY", "k2k2k2k2k2"}, {"E_KEY", "k2k2k2k2k2"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
 
 // A variable's name and its value decide together whether it holds a key.
 func TestVariables(t *testing.T) {
@@ -58,6 +69,27 @@ func TestVariables(t *testing.T) {
 		known := New(Environment([]string{kv})...).known
 		if got := len(known) > 0; got != (key != "") || got && known[0].Value != key {
 			t.Errorf("%q: %q, want the key %q", kv, known, key)
+		}
+	}
+}
+
+// Every word that makes a variable one of a key, and every last word that takes that back.
+func TestNamed(t *testing.T) {
+	t.Parallel()
+	for _, w := range []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASS", "CREDENTIAL", "CREDENTIALS", "AUTH", "APIKEY"} {
+		for _, name := range []string{w, "MY_" + w, w + "_PROD", w + "2", "my-" + w + ".x"} {
+			if !Named(name) {
+				t.Errorf("%s holds no key", name)
+			}
+		}
+		if long := len(w) > 4 && w != "APIKEY"; Named("MY"+w) != long {
+			t.Errorf("MY%s holds a key: %v", w, !long)
+		}
+		for _, about := range []string{"NAME", "ID", "FILE", "PATH", "DIR", "URL", "URI", "HOST", "PORT", "TYPE", "USER", "SOCK", "TTL", "EXPIRY", "SIZE", "COUNT", "LIMIT",
+			"ENDPOINT", "DOMAIN", "REGION", "HELPER", "PROVIDER", "METHOD", "MODE", "SERVICE", "ENABLED", "AGENT"} {
+			if Named(w+"_"+about) || !Named(about+"_"+w) {
+				t.Errorf("%s_%s holds a key, or %s_%s none", w, about, about, w)
+			}
 		}
 	}
 }

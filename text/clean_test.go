@@ -65,7 +65,7 @@ func TestCleanText(t *testing.T) {
 	for in, want := range map[string]string{
 		"a\x00b\x1b[31mc\u202ed\u200be\xff": "abcde\ufffd", "\x1b]8;;http://x\x07y": "y", "a\r\nb\rc\td": "a\nb\nc    d",
 		"a\u2028b\u2029c\vd\fe": "a\nb\nc\nd\ne", "a\u00a0b": "a\u00a0b", "a\x7fb": "ab", "\x1fa": "a", "a\n b": "a\n b",
-		"o\u0301\u0301\u0301\u0301\u0301\u0301": "o\u0301\u0301\u0301\u0301"} {
+		"o\u0301\u0301\u0301\u0301\u0301\u0301": "o\u0301\u0301\u0301\u0301", "\u0301\u0301\u0301\u0301\u0301": "\u0301\u0301\u0301\u0301"} {
 		if got := CleanText(in); got != want || CleanText(got) != got {
 			t.Errorf("CleanText(%q) is %q, want %q", in, got, want)
 		}
@@ -103,6 +103,9 @@ func TestEscape(t *testing.T) {
 		{"\U000e0041", `\U000e0041`},
 		{"ü 使", "ü 使"},
 		{"\ufffd", "\ufffd"},
+		{"\u2028\u2029\u115f\u1160\u3164\uffa0\x1f", `\u2028\u2029\u115f\u1160\u3164\uffa0\x1f`},
+		{"\U000dffff\U000e0000\U000e0fff\U000e1000", "\U000dffff" + `\U000e0000\U000e0fff` + "\U000e1000"},
+		{strings.Repeat("\u0301", maxMarks+1), strings.Repeat("\u0301", maxMarks) + `\u0301`},
 		{"a" + strings.Repeat("\u0301", maxMarks) + "b", "a" + strings.Repeat("\u0301", maxMarks) + "b"},
 		{"a" + strings.Repeat("\u0301", maxMarks+1), "a" + strings.Repeat("\u0301", maxMarks) + `\u0301`},
 	}
@@ -110,6 +113,9 @@ func TestEscape(t *testing.T) {
 		if got := Escape(tt.in); got != tt.want {
 			t.Errorf("Escape(%q) = %q, want %q", tt.in, got, tt.want)
 		}
+	}
+	if got := EscapeWords(" a\n\tb\x1b "); got != `a b\x1b` {
+		t.Errorf("words became %q", got)
 	}
 }
 
@@ -154,6 +160,7 @@ func TestPrinted(t *testing.T) {
 		"10%\r20%\r\r\n100%\r\n":            "10%\n20%\n100%\n",
 		"a\x00b\x07c\x08d\x7fe\u009bf":      "abcdef",
 		"a\xffb\xc3":                        "a\uFFFDb\uFFFD",
+		"a\xff\xfeb":                        "a\uFFFDb",
 		"cut\x1b":                           "cut",
 		"10%\r":                             "10%\n",
 		"cut\x1b[3":                         "cut",
@@ -171,6 +178,9 @@ func TestPrinted(t *testing.T) {
 func TestCleanSchema(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"type":"object","description":"plain"}`: `{"type":"object","description":"plain"}`,
+		`{"const":"\u001b"}`:                      `{"const":"\u001b"}`,
+		`[{"title":"\u001b"},{"title":""}]`:       `[{"title":""},{"title":""}]`,
+		`{"a":{"b":1},"b":{"c":1},"c":{"d":1},"d":{"$comment":"\u001b"},"e":{"f":1},"f":{"g":1},"g":{},"h":{}}`:          `{"a":{"b":1},"b":{"c":1},"c":{"d":1},"d":{"$comment":""},"e":{"f":1},"f":{"g":1},"g":{},"h":{}}`,
 		`{"anyOf":[{"title":"\u001b[2Jred","properties":{"description":{"description":"a\u202eb","enum":["\u001b"]}}}]}`: `{"anyOf":[{"title":"red","properties":{"description":{"description":"ab","enum":["\u001b"]}}}]}`,
 	} {
 		var got, expected any
@@ -197,20 +207,29 @@ func FuzzPrinted(f *testing.F) {
 	})
 }
 
-// JSON that is shown means what it meant, in letters that no terminal obeys.
 // A tail begins with a whole letter, and says that something is missing.
 func TestTail(t *testing.T) {
 	for _, x := range []struct {
 		s    string
 		n    int
 		want string
-	}{{"abc", 3, "abc"}, {"abcd", 3, "…\nbcd"}, {"aébc", 5, "aébc"}, {"aaébc", 3, "…\nbc"}, {"a€b", 2, "…\nb"}, {"", 0, ""}} {
+	}{{"abc", 3, "abc"}, {"abcd", 3, "…\nbcd"}, {"aébc", 5, "aébc"}, {"aaébc", 3, "…\nbc"}, {"a€b", 2, "…\nb"}, {"", 0, ""}, {"a\x80\x80\x80\x80", 4, "…\n\x80\x80\x80\x80"}} {
 		if got := Tail(x.s, x.n); got != x.want {
 			t.Errorf("the last %d bytes of %q are %q, want %q", x.n, x.s, got, x.want)
 		}
 	}
 }
 
+// A text that was cut anywhere ends in a whole letter.
+func TestWhole(t *testing.T) {
+	for _, x := range [][2]string{{"", ""}, {"ab", "ab"}, {"aé", "aé"}, {"a\xc3", "a"}, {"a\xe2\x82", "a"}, {"a\xf0\x9f\x99", "a"}, {"\xf0\x9f\x99", ""}, {"aé\xc3", "aé"}, {"🙂", "🙂"}, {"a\xff", "a\xff"}} {
+		if got := Whole(x[0]); got != x[1] {
+			t.Errorf("%q became %q, want %q", x[0], got, x[1])
+		}
+	}
+}
+
+// JSON that is shown means what it meant, in letters that no terminal obeys.
 func TestEscapeJSON(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"a":"ü 使 🙂"}`:      `{"a":"ü 使 🙂"}`,

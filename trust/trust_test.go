@@ -94,7 +94,7 @@ func TestCompare(t *testing.T) {
 func TestCovers(t *testing.T) {
 	for name, want := range map[string]bool{
 		"opencode.json": true, "sub/opencode.jsonc": true, ".opencode/opencode.json": true, ".opencode/centurion.jsonc": true, "sub/.opencode/centurion.json": true,
-		".opencode/agents/a.md": true, "sub/.opencode/command/team/own.md": true, "OpenCode.json": true,
+		".opencode/agents/a.md": true, ".opencode/agent/a.md": true, ".opencode/commands/a.md": true, "sub/.opencode/command/team/own.md": true, "OpenCode.json": true,
 		"centurion.jsonc": false, "agents/a.md": false, ".opencode/summary.md": false, ".opencode/agents/a.txt": false, "my-opencode.json": false,
 	} {
 		if Covers(name) != want {
@@ -136,8 +136,11 @@ func TestHalfReadableBook(t *testing.T) {
 	if err == nil || b.Trusts("f", "s") || b.Holds("s") {
 		t.Errorf("trusted: %+v, %v", b.files, err)
 	}
-	if text := err.Error(); !strings.Contains(text, Path(dir)) || !strings.Contains(text, "unmarshal") {
+	if text := err.Error(); !strings.HasPrefix(text, "read "+Path(dir)+": json: cannot unmarshal number") {
 		t.Errorf("the error does not name the file and the cause: %s", text)
+	}
+	if hint := centurion.HintOf(err); hint != "nothing is trusted until you run: centurion trust --revoke" {
+		t.Errorf("the next step: %s", hint)
 	}
 }
 
@@ -164,6 +167,9 @@ func TestUnwritableBook(t *testing.T) {
 		if centurion.KindOf(err) != centurion.KindConfig || !strings.Contains(centurion.HintOf(err), "CENTURION_HOME") || !strings.Contains(err.Error(), "file") {
 			t.Errorf("%v (%s)", err, centurion.HintOf(err))
 		}
+		if !strings.HasPrefix(err.Error(), "record trust: ") {
+			t.Errorf("it is not said what failed: %v", err)
+		}
 	}
 }
 
@@ -181,6 +187,15 @@ func TestSee(t *testing.T) {
 		if again, err := Open(dir); err != nil || !maps.EqualFunc(again.Seen, rules, slices.Equal) {
 			t.Errorf("read again: %v, %v, want %v", again.Seen, err, rules)
 		}
+		if err := os.Remove(b.seenPath()); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.See(maps.Clone(rules)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(b.seenPath()); err == nil {
+			t.Error("rules that have not changed are written again")
+		}
 	}
 }
 
@@ -192,6 +207,10 @@ func TestStateIsItsFile(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if got := b.Compare(f).Notice(); strings.Contains(got, "more") || !strings.Contains(got, "shell z") {
+		t.Error(got)
+	}
+	long := File{Name: "f", Items: []Item{{1, Shell, strings.Repeat("x", 300)}}}
+	if got := b.Compare(long).Notice(); !strings.Contains(got, ": "+centurion.Clip("shell "+strings.Repeat("x", 300), 200)+" (see") {
 		t.Error(got)
 	}
 	data, err := json.Marshal(b.Compare(File{Name: "f"}))

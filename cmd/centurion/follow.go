@@ -182,8 +182,8 @@ func (c *runner) noteHost(conn *host.Connection) {
 	}
 }
 
-// watch watches a mission of another process to its end. Ctrl-C only ends the watching.
-func (c *runner) watch(ctx context.Context, v *view, m server.Mission) error {
+// watch watches a mission of another process to its end, from before begin is called. Ctrl-C only ends the watching.
+func (c *runner) watch(ctx context.Context, v *view, m server.Mission, begin func() error) error {
 	c.f.format = cmp.Or(c.f.format, "text")
 	api := lasting{v.API, v.Place, c.note}
 	var newest centurion.Event
@@ -193,8 +193,10 @@ func (c *runner) watch(ctx context.Context, v *view, m server.Mission) error {
 			break
 		}
 	}
-	if err == nil {
-		err = c.draw(ctx, api, m.ID, newest.Seq, false)
+	if err == nil && !newest.Type.EndsMission() { // it may have ended meanwhile
+		if err = begin(); err == nil {
+			err = c.draw(ctx, api, m.ID, newest.Seq, false)
+		}
 	}
 	if ctx.Err() != nil { // this process was interrupted, the mission continues; a request that the interrupt cut is no failure
 		c.code = exitInterrupted
@@ -291,7 +293,7 @@ func attachCommand(c *cli) *cobra.Command {
 // attach is `centurion attach`. For a stopped mission it prints the end.
 func (c *runner) attach(ctx context.Context, id string) error {
 	c.awaitHost(ctx, c.f.dir, id)
-	m, over, err := c.findResumable(ctx, id)
+	m, over, err := c.findResumable(ctx, id, func(server.API, string) error { return nil })
 	if c.code == exitInterrupted && ctx.Err() != nil { // the usual way to leave
 		c.code = exitComplete
 		c.note("the mission continues; watch it with: centurion attach " + m.ID)

@@ -20,7 +20,7 @@ import (
 // it. The steps are lines of a file:
 //
 //	see REGEXP          wait until the screen has shown this since the last step
-//	press KEYS REGEXP   press keys, again and again, until the screen has shown this
+//	press KEYS REGEXP   press keys, again and again, until the screen has shown this; not for Ctrl-C, of which a second one means more
 //	type KEYS           press keys once
 //
 // KEYS are characters, enter, esc, backspace, ctrl-c or ctrl-d. What the terminal was sent goes to tty.out.

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -30,7 +31,12 @@ func open(t *testing.T, in io.Reader, write func(s *streams, b []byte) (int, err
 	s := &streams{Reader: in, gone: make(chan struct{})}
 	s.write = func(b []byte) (int, error) { return write(s, b) }
 	closed := 0
-	l := New(s, &group, 1, func() { closed++ })
+	var l *Lines
+	l = New(s, &group, 1, func() {
+		if closed++; guard.Closed(l.Done) {
+			t.Error("last is called after Done was closed")
+		}
+	})
 	t.Cleanup(func() {
 		l.Close(io.EOF)
 		if err := group.Wait(); err != nil || closed != 1 {
@@ -57,9 +63,39 @@ func TestNext(t *testing.T) {
 		t.Errorf("the end is %q, %v, with the reason %v", got, err, l.Reason())
 	}
 	l, _ = open(t, io.MultiReader(bytes.NewReader(make([]byte, MaxMessage)), strings.NewReader("x\n")), takes)
-	if _, err := l.Next(); !errors.Is(err, ErrTooLong) {
+	if _, err := l.Next(); !errors.Is(err, ErrTooLong) || err.Error() != "it sent a message of more than 64 MB" {
 		t.Errorf("a message above the limit: %v", err)
 	}
+}
+
+// A line counts with its break.
+func TestReadLine(t *testing.T) {
+	for text, want := range map[string]string{"7\n": "7", "abc\n": "abc", "\n \n x \n": "x"} {
+		if got, err := ReadLine(bufio.NewReader(strings.NewReader(text)), 4); err != nil || string(got) != want {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+	if got, err := ReadLine(bufio.NewReader(strings.NewReader("abcd\n")), 4); err != ErrTooLong {
+		t.Errorf("a longer one: %q, %v", got, err)
+	}
+}
+
+// A process that takes what it is sent stays, however long that was ago, and needs nobody who hears of its end.
+func TestTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var group guard.Group
+		s := &streams{Reader: strings.NewReader(""), gone: make(chan struct{}), write: func(b []byte) (int, error) { return len(b), nil }}
+		l := New(s, &group, 1, nil)
+		l.Out <- []byte("a\n")
+		time.Sleep(2 * writeLimit)
+		if l.Reason() != nil {
+			t.Errorf("closed for %v", l.Reason())
+		}
+		l.Close(io.EOF)
+		if err := group.Wait(); err != nil || l.Reason() != io.EOF {
+			t.Errorf("closed for %v, %v", l.Reason(), err)
+		}
+	})
 }
 
 func TestWriting(t *testing.T) {
@@ -80,7 +116,7 @@ func TestWriting(t *testing.T) {
 				if l.Reason() != test.want || time.Since(began) != test.after || *closed != 1 {
 					t.Errorf("closed for %v after %s; want %v after %s", l.Reason(), time.Since(began), test.want, test.after)
 				}
-				if _, err := l.Next(); err != test.want {
+				if _, err := l.Next(); err != test.want || test.want == ErrDeaf && err.Error() != "it does not take what it is sent" {
 					t.Errorf("reading it says %v", err)
 				}
 			})
