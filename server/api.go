@@ -11,6 +11,7 @@ import (
 	"iter"
 	"reflect"
 	"slices"
+	"time"
 
 	"centurion"
 	"centurion/event"
@@ -203,6 +204,8 @@ func (l *Local) now(m centurion.Mission, tasks []centurion.Task) (centurion.Miss
 		m.Status, m.Reason, m.Reserved = centurion.MissionPaused, Interrupted, centurion.Reserved{}
 	case l.Host.Space.Reason(m.ID) != "":
 		m.Status, m.Reason = centurion.MissionPaused, l.Host.Space.Reason(m.ID)
+	default: // the time is recorded with each answer
+		m.ElapsedMS += max(0, time.Since(m.Updated.Time).Milliseconds())
 	}
 	return m, tasks
 }

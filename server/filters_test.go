@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"centurion"
 	"centurion/event"
@@ -127,9 +128,11 @@ func TestTaskOfTheArchive(t *testing.T) {
 	}
 }
 
-// A mission that runs is told with what it waits for: its open asks, and a person who has stopped its turn.
+// A mission that runs is told with what it waits for, its open asks and a person who has stopped its turn, and with the time since its
+// newest answer.
 func TestStanding(t *testing.T) {
 	p := newProject(t)
+	p.mission.ElapsedMS, p.mission.Updated = 1000, centurion.Time{Time: time.Now().Add(-time.Hour)}
 	for status, want := range map[centurion.MissionStatus]struct {
 		asks   int
 		reason string
@@ -145,6 +148,9 @@ func TestStanding(t *testing.T) {
 		all, lerr := p.local.Missions(t.Context())
 		if err != nil || lerr != nil || m.Asks != want.asks || m.Reason != want.reason || all[0].Asks != want.asks || all[0].Reason != want.reason {
 			t.Errorf("%s: %d asks, %q; in the list %d, %q; %v, %v", status, m.Asks, m.Reason, all[0].Asks, all[0].Reason, err, lerr)
+		}
+		if alive := status.Alive(); alive && (m.DurationMS < 3_601_000 || m.DurationMS > 7_200_000) || !alive && m.DurationMS != 1000 {
+			t.Errorf("%s: it has run for %d ms", status, m.DurationMS)
 		}
 	}
 }

@@ -333,11 +333,7 @@ func (p *page) mission(m *centurion.Mission, o ShowOptions) {
 	if m.Status.Ended() {
 		defer p.lines(m.Summary) // at the end, because it matters most
 	}
-	elapsed := text.Millis(m.ElapsedMS)
-	if m.Status.Alive() { // it is recorded with each answer
-		elapsed += max(0, o.Now.Sub(m.Updated.Time))
-	}
-	p.field("run", text.Dots(level, text.Span(elapsed), centurion.Count(m.Rounds, "round")))
+	p.field("run", text.Dots(level, text.Span(text.Millis(m.ElapsedMS)), centurion.Count(m.Rounds, "round")))
 	p.field("usage", text.Dots(tokenText(m.Usage), text.Cost(m.Usage)))
 	if m.Verified+m.Unverified+len(m.CancelledItems) > 0 {
 		p.field("items", provenWords(m.Tally))

@@ -34,7 +34,7 @@ func TestShowAllOfAMission(t *testing.T) {
 	t.Parallel()
 	m := centurion.Mission{ID: "msn_1", Goal: "one\ntwo\nthree\nfour\nfive", Status: centurion.MissionCompleted, Directory: "/p", Branch: "centurion/1", Isolation: centurion.IsolationWorktree,
 		Base: &centurion.Base{Head: "aaaaaaaaaaaa", Branch: "main"}, Merged: &centurion.Merged{Branch: "main", Before: "aaaaaaaaaaaa", Commit: "bbbbbbbbbbbb", Time: ago(0)},
-		Level: 2, LevelFrom: "person", ElapsedMS: 61_000, Rounds: 7, Updated: ago(30 * time.Second), Summary: "All is done.", Evidence: centurion.EvidenceNone, Tally: centurion.Tally{Verified: 2, Unverified: 1},
+		Level: 2, LevelFrom: "person", ElapsedMS: 61_000, Rounds: 7, Summary: "All is done.", Evidence: centurion.EvidenceNone, Tally: centurion.Tally{Verified: 2, Unverified: 1},
 		Options: centurion.MissionOptions{Model: "p/m", MaxCost: 3}, Usage: centurion.Usage{USD: 0.5, Tokens: centurion.Tokens{Input: 1000}}, Reserved: centurion.Reserved{Tasks: 1, Rounds: 2}}
 	got := shown(t, Shown{Mission: &m})
 	lacks(t, "complete", got, "◆ one\n", "  two\n", "… 2 lines more: centurion report msn_1", "each writer in a checkout of its own", "main aaaaaaaaaa", "→ bbbbbbbbbb", "model     p/m",
@@ -45,7 +45,6 @@ func TestShowAllOfAMission(t *testing.T) {
 	m.Goal = "one\ntwo\nthree\nfour"
 	lacks(t, "one line less", shown(t, Shown{Mission: &m}), "… 1 line more: centurion report msn_1")
 	m.Status, m.Tally, m.Reason = centurion.MissionRunning, centurion.Tally{}, "waits"
-	lacks(t, "running, since its last answer, too", shown(t, Shown{Mission: &m}), "1m31s · 7 rounds")
 	if got = shown(t, Shown{Mission: &m}); strings.Contains(got, "All is done") || strings.Contains(got, "evidence") || strings.Contains(got, "items ") || !strings.Contains(got, "running · waits") {
 		t.Errorf("running:\n%s", got)
 	}
