@@ -183,18 +183,17 @@ func (c *runner) noteHost(conn *host.Connection) {
 }
 
 // watch watches a mission of another process to its end, from before begin is called. Ctrl-C only ends the watching.
-func (c *runner) watch(ctx context.Context, v *view, m server.Mission, begin func() error) error {
+func (c *runner) watch(ctx context.Context, v *view, m server.Mission, begin func(api server.API, id string) (server.Mission, error)) error {
 	c.f.format = cmp.Or(c.f.format, "text")
 	api := lasting{v.API, v.Place, c.note}
-	var newest centurion.Event
-	var err error
+	newest, err := centurion.Event{}, error(nil)
 	for newest, err = range api.Events(ctx, server.EventQuery{Mission: m.ID}) {
 		if err != nil {
 			break
 		}
 	}
 	if err == nil && !newest.Type.EndsMission() { // it may have ended meanwhile
-		if err = begin(); err == nil {
+		if _, err = begin(v.API, m.ID); err == nil {
 			err = c.draw(ctx, api, m.ID, newest.Seq, false)
 		}
 	}
@@ -293,7 +292,7 @@ func attachCommand(c *cli) *cobra.Command {
 // attach is `centurion attach`. For a stopped mission it prints the end.
 func (c *runner) attach(ctx context.Context, id string) error {
 	c.awaitHost(ctx, c.f.dir, id)
-	m, over, err := c.findResumable(ctx, id, func(server.API, string) error { return nil })
+	m, over, err := c.findResumable(ctx, id, func(server.API, string) (m server.Mission, err error) { return m, nil })
 	if c.code == exitInterrupted && ctx.Err() != nil { // the usual way to leave
 		c.code = exitComplete
 		c.note("the mission continues; watch it with: centurion attach " + m.ID)

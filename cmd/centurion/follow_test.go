@@ -37,7 +37,7 @@ func TestInterruptEndsTheWatching(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		c := &cli{in: strings.NewReader(""), out: &strings.Builder{}, err: &strings.Builder{}}
 		v := &view{cli: c, View: &host.View{API: &interruptedRead{interrupt: interrupt, at: at}}}
-		err := (&runner{c, &runFlags{}}).watch(ctx, v, server.Mission{}, func() error { return nil })
+		err := (&runner{c, &runFlags{}}).watch(ctx, v, server.Mission{}, func(server.API, string) (m server.Mission, err error) { return m, nil })
 		if err != nil || c.code != exitInterrupted || ctx.Err() == nil {
 			t.Errorf("interrupted in the %d. request: exit %d, %v, interrupted: %v", at, c.code, err, ctx.Err())
 		}

@@ -240,9 +240,8 @@ func (c *cli) noteOthers(ctx context.Context, api server.API) {
 
 // resumeMission is `centurion resume`.
 func (c *runner) resumeMission(ctx context.Context, id string) error {
-	m, over, err := c.findResumable(ctx, id, func(api server.API, id string) error { // its Commander may be idle, stopped by a person
-		_, err := api.Resume(ctx, id, centurion.MissionOptions{MaxWorkers: c.f.maxWorkers, MaxPerAgent: c.f.maxPerAgent})
-		return err
+	m, over, err := c.findResumable(ctx, id, func(api server.API, id string) (server.Mission, error) { // its Commander may be idle, stopped by a person
+		return api.Resume(ctx, id, centurion.MissionOptions{MaxWorkers: c.f.maxWorkers, MaxPerAgent: c.f.maxPerAgent})
 	})
 	if err != nil || over {
 		return err
@@ -265,8 +264,8 @@ func (c *runner) resumeMission(ctx context.Context, id string) error {
 }
 
 // findResumable finds the mission to resume. It returns over if there is nothing to resume: it prints the end of an ended mission, and
-// watches a mission of another process from before it calls begin to its end.
-func (c *runner) findResumable(ctx context.Context, id string, begin func(api server.API, id string) error) (m server.Mission, over bool, err error) {
+// watches a mission of another process to its end, from before begin is called.
+func (c *runner) findResumable(ctx context.Context, id string, begin func(api server.API, id string) (server.Mission, error)) (m server.Mission, over bool, err error) {
 	err = c.open(ctx, c.f.viewFlags(), func(v *view) (err error) {
 		m, err = v.API.Mission(ctx, id)
 		switch {
@@ -279,7 +278,7 @@ func (c *runner) findResumable(ctx context.Context, id string, begin func(api se
 				c.noteOthers(ctx, v.API)
 			}
 		case m.Status.Alive(): // without a host it would be reported as interrupted
-			over, err = true, c.watch(ctx, v, m, func() error { return begin(v.API, m.ID) })
+			over, err = true, c.watch(ctx, v, m, begin)
 		}
 		return err
 	})

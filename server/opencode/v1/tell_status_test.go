@@ -2,6 +2,7 @@ package v1
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func newFamily(t *testing.T) *family {
 	x := &family{rig: newRig(t)}
 	x.child = x.below("0/0")
 	x.task = centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: x.mission.ID, Parent: x.root.ID, Session: x.child.ID, Status: centurion.TaskRunning, Attempt: 1}
-	x.fact(centurion.EventTaskStarted, x.child.ID, x.task.ID, nil, func(tx *store.Tx) error { return tx.PutTask(&x.task) })
+	x.fact(centurion.EventTaskStarted, x.child.ID, x.task.ID, event.TaskData{Session: x.child.ID}, func(tx *store.Tx) error { return tx.PutTask(&x.task) })
 	return x
 }
 
@@ -35,17 +36,21 @@ func (x *family) below(address string) centurion.Session {
 	return s
 }
 
+func answerIn(session string) centurion.Message {
+	return centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: session, Role: centurion.RoleAssistant, ParentID: "msg_1", Agent: "worker",
+		Time: centurion.MessageTime{Created: 1}, Path: centurion.MessagePath{Cwd: "/", Root: "/"}}
+}
+
 // says records a message of a session with a fact of this type.
 func (x *family) says(kind centurion.EventType, session string) {
-	m := centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: session, Role: centurion.RoleAssistant, ParentID: "msg_1", Agent: "worker",
-		Time: centurion.MessageTime{Created: 1}, Path: centurion.MessagePath{Cwd: "/", Root: "/"}}
+	m := answerIn(session)
 	x.fact(kind, session, "", map[string]any{"message": m.ID}, func(tx *store.Tx) error { return tx.PutMessage(&m) })
 }
 
 // ends records what has become of the task.
 func (x *family) ends(kind centurion.EventType, status centurion.TaskStatus) {
 	x.task.Status = status
-	x.fact(kind, x.task.Session, x.task.ID, nil, func(tx *store.Tx) error { return tx.PutTask(&x.task) })
+	x.fact(kind, x.task.Session, x.task.ID, event.TaskData{Session: x.task.Session}, func(tx *store.Tx) error { return tx.PutTask(&x.task) })
 }
 
 func (x *family) tell(session string, kinds ...centurion.EventType) {
@@ -88,6 +93,16 @@ func TestStatusAfterEveryTransition(t *testing.T) {
 			x.ends(centurion.EventTaskRetrying, centurion.TaskRunning)
 			x.says(centurion.EventMessageCreated, x.task.Session)
 		}, "child busy, child idle, other busy; root busy, other busy"},
+		"two attempts, of which the second has begun before the first is told": {func(x *family) {
+			first := x.below("0/1").ID
+			m := answerIn(first)
+			x.task.ID, x.task.Call, x.task.Session = centurion.NewID(centurion.PrefixTask), "another", x.below("0/2").ID
+			x.fact(centurion.EventTaskRetrying, x.task.Session, x.task.ID, event.TaskData{Session: x.task.Session}, func(tx *store.Tx) error {
+				_, started := tx.Append(centurion.Event{Type: centurion.EventTaskStarted, Mission: x.mission.ID, Session: first, Task: x.task.ID, Data: event.Data(event.TaskData{Session: first})})
+				_, said := tx.Append(centurion.Event{Type: centurion.EventMessageCreated, Mission: x.mission.ID, Session: first, Data: event.Data(map[string]any{"message": m.ID})})
+				return errors.Join(started, said, tx.PutMessage(&m), tx.PutTask(&x.task))
+			})
+		}, "child busy, other busy, other idle; root busy, child busy"},
 		"an abort of the root": {func(x *family) { x.tell(x.root.ID, centurion.EventSessionError, centurion.EventSessionAborted) }, "child busy, root idle; child busy"},
 		"a message after an abort": {func(x *family) {
 			x.tell(x.root.ID, centurion.EventSessionAborted)

@@ -401,6 +401,9 @@ func (p *Project) tellTask(ctx context.Context, e centurion.Event) error {
 	if err != nil {
 		return err
 	}
+	if d, err := event.Decode[event.TaskData](e); err == nil && d.Session != "" {
+		t.Session = d.Session // another attempt may have begun since
+	}
 	v := &p.view
 	v.mu.Lock()
 	key := t.Parent + "/" + t.Call
