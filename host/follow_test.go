@@ -130,7 +130,7 @@ func TestUnrecordedEndIsTold(t *testing.T) {
 	h.all["msn_1"] = &run{end: func(error) {}, done: done, err: full}
 	h.mu.Unlock()
 	conn := &Connection{Place: x.Place, host: h}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	var got error
 	for _, err := range conn.Events(ctx, server.EventQuery{Mission: "msn_1", Follow: true}) {
@@ -260,7 +260,7 @@ func TestConnectBackground(t *testing.T) {
 func TestSecondBackgroundHostEnds(t *testing.T) {
 	x := newProject(t, nil)
 	p := hostElsewhere(t, &server.Info{PID: 4711, Detached: true})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	if over, err := p.awaitOwner(ctx); !over || err != nil {
 		t.Fatalf("over: %v, %v", over, err)

@@ -340,7 +340,7 @@ func TestGoexit(t *testing.T) {
 			t.Errorf("the update that was queued: %v", err)
 		}
 		wg.Wait()
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Error("the update that was queued waits for ever")
 	}
 	if err := s.Update(t.Context(), func(*Tx) error { return nil }); centurion.KindOf(err) != centurion.KindState {

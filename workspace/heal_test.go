@@ -348,7 +348,7 @@ func TestWatchTellsOfWhatHasNoName(t *testing.T) {
 	if _, err := e.WriteString("- [ ] T9 nine\n"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	err = f.Watch(ctx, func() {
 		if changed, err := f.Heal(ctx); err != nil || !changed {
