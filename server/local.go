@@ -308,6 +308,9 @@ func (l *Local) Resume(ctx context.Context, id string, opts centurion.MissionOpt
 		if err := l.Work.Launch(m.ID); err != nil {
 			return Mission{}, err
 		}
+		if err := l.Host.Control.AwaitResumed(ctx, m.ID, func() bool { return l.Host.Mail.Attended(m.ID) }); err != nil {
+			return Mission{}, err
+		}
 	} else if opts.MaxWorkers > 0 || opts.MaxPerAgent > 0 {
 		if err := l.Host.Control.Resize(ctx, m.ID, opts.MaxWorkers, opts.MaxPerAgent); err != nil {
 			return Mission{}, err

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"centurion"
 	"centurion/orchestrator"
@@ -19,6 +20,7 @@ type bench struct {
 	launched []string
 	kept     map[string]int
 	change   chan struct{}
+	begin    func(id string) // what a launched mission does then; nil is nothing
 }
 
 func newBench() *bench { return &bench{kept: map[string]int{}, change: make(chan struct{}, 8)} }
@@ -27,6 +29,9 @@ func (b *bench) Launch(id string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.launched = append(b.launched, id)
+	if b.begin != nil {
+		b.begin(id)
+	}
 	return nil
 }
 
@@ -100,6 +105,31 @@ func TestDrive(t *testing.T) {
 	}
 	if err := c.Pause(ctx, m.ID, "again"); centurion.KindOf(err) != centurion.KindConflict {
 		t.Errorf("what has stopped is paused again: %v", err)
+	}
+}
+
+// A mission that was resumed is seen at work by whoever looks next, also where it takes a while to begin.
+func TestResumedIsAtWork(t *testing.T) {
+	p, b := hosting(t)
+	p.mission.Status = centurion.MissionPaused
+	put := func() error {
+		return p.store.Update(context.Background(), func(tx *store.Tx) error { return tx.PutMission(&p.mission) })
+	}
+	if err := put(); err != nil {
+		t.Fatal(err)
+	}
+	began := make(chan error, 1)
+	b.begin = func(id string) {
+		p.local.Host.Mail.Expect(id)
+		p.mission.Status = centurion.MissionRunning
+		time.AfterFunc(50*time.Millisecond, func() { began <- put() })
+	}
+	m, err := connect(t, p.local).Resume(t.Context(), p.mission.ID, centurion.MissionOptions{})
+	if err != nil || m.Status != centurion.MissionRunning {
+		t.Errorf("it is %s, %v", m.Status, err)
+	}
+	if err := <-began; err != nil {
+		t.Error(err)
 	}
 }
 

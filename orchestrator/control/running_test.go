@@ -12,6 +12,7 @@ import (
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/state"
+	"centurion/store"
 	"centurion/workspace"
 )
 
@@ -220,4 +221,37 @@ func TestRaiseAcceptsThePlan(t *testing.T) {
 			t.Errorf("%s: accepted %v, approved %q, only planned %v; %v, %v", name, m.Accepted, m.Approved, m.Options.PlanOnly, err, merr)
 		}
 	}
+}
+
+// Who resumes a mission waits until it is at work, until it will not be, or for a limited time.
+func TestAwaitResumed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for name, test := range map[string]struct {
+			alive, about, want time.Duration // when it is at work and is no more about to be, and the time of the wait
+		}{
+			"begins":       {2 * time.Second, time.Minute, 2 * time.Second},
+			"fails before": {time.Minute, time.Second, time.Second},
+			"hangs":        {time.Minute, time.Minute, beginning},
+			"has begun":    {0, time.Minute, 0},
+		} {
+			status := centurion.MissionPaused
+			if test.alive == 0 {
+				status = centurion.MissionRunning
+			}
+			d := stopped(t, centurion.Mission{Status: status})
+			timer := time.AfterFunc(test.alive, func() {
+				_ = d.Store.Update(context.Background(), func(tx *store.Tx) error {
+					return tx.PutMission(&centurion.Mission{ID: "msn_1", Status: centurion.MissionRunning})
+				})
+			})
+			start := time.Now()
+			err := d.AwaitResumed(t.Context(), "msn_1", func() bool { return time.Since(start) < test.about })
+			if got := time.Since(start).Round(time.Second); err != nil || got != test.want {
+				t.Errorf("%s: it waited %v, %v", name, got, err)
+			}
+			timer.Stop()
+			synctest.Wait()
+		}
+	})
 }

@@ -77,6 +77,14 @@ const (
 	beginningPoll = 10 * time.Millisecond
 )
 
+// AwaitResumed waits until a mission that is about to run again does, for a limited time, so that the next look at it finds it at work.
+func (d *Desk) AwaitResumed(ctx context.Context, id string, about func() bool) error {
+	return awaitBegin(ctx, beginning, func() bool {
+		m, err := d.Store.Mission(ctx, id)
+		return err != nil || m.Status.Alive() || !about()
+	})
+}
+
 // awaitBegin waits until a mission that has only just begun is so far.
 func awaitBegin(ctx context.Context, most time.Duration, far func() bool) error {
 	for waited := time.Duration(0); !far() && waited < most; waited += beginningPoll {

@@ -223,20 +223,13 @@ func (p *Project) pause(ctx context.Context, _ *mcp.CallToolRequest, in named) (
 	return Done{m.ID, "paused " + m.ID}, p.Call(ctx, func(api server.API) error { return api.Pause(ctx, m.ID, "an MCP client has paused it") })
 }
 
-// resumed is how long a mission may take to go on.
-const resumed = 5 * time.Second
-
 func (p *Project) resume(ctx context.Context, req *mcp.CallToolRequest, in resultArgs) (Result, error) {
 	m, err := p.mission(ctx, in.Mission)
-	after, serr := p.newest(ctx)
-	if err = cmp.Or(err, serr); err == nil && m.Status.Ended() {
+	if err == nil && m.Status.Ended() {
 		err = &centurion.Error{Op: "resume", Kind: centurion.KindConflict, Msg: "mission " + m.ID + " is " + string(m.Status) + " already", Hint: "see mission_result"}
 	}
 	if err == nil {
 		_, err = p.Resume(ctx, m)
-	}
-	if err == nil && !m.Status.Alive() {
-		err = p.until(ctx, m.ID, after, resumed, func(e centurion.EventType) bool { return e == centurion.EventMissionResumed || e.EndsMission() })
 	}
 	if err != nil {
 		return Result{}, err

@@ -161,7 +161,7 @@ const (
 // await waits until a mission stops, one of its agents asks something, or the time is over, and tells the client meanwhile how far it is.
 // The mission goes on whatever becomes of the call.
 func (p *Project) await(ctx context.Context, req *mcp.CallToolRequest, id string, limit time.Duration) error {
-	after, err := p.newest(ctx)
+	after, err := call(ctx, p, func(api server.API) (int64, error) { return api.LastSeq(ctx) })
 	if err != nil {
 		return err
 	}
@@ -181,11 +181,6 @@ func (p *Project) await(ctx context.Context, req *mcp.CallToolRequest, id string
 	})
 	cancel()
 	return errors.Join(err, g.Wait())
-}
-
-// newest is the number of the newest event.
-func (p *Project) newest(ctx context.Context) (int64, error) {
-	return call(ctx, p, func(api server.API) (int64, error) { return api.LastSeq(ctx) })
 }
 
 // until reads the events of a mission after one until one is as wanted or the time is over, which is no error.
