@@ -32,6 +32,20 @@ func TestAwaitHost(t *testing.T) {
 			if took := time.Since(begun); took > HeirTimeout+retryPause || (took >= HeirTimeout) != waits || !waits && took > 0 {
 				t.Errorf("%s: it waited for %s", status, took)
 			}
+			// One that has the project's lock begins, however slow the machine is, or hangs.
+			for frees, want := range map[time.Duration]time.Duration{3 * time.Second: 3 * time.Second, time.Minute: startTimeout} {
+				unlock, err := x.Place.Lock()
+				if err != nil {
+					t.Fatal(err)
+				}
+				begun := time.Now()
+				time.AfterFunc(frees, func() { _ = unlock() })
+				x.Place.AwaitHost(t.Context(), "msn_1")
+				if took := time.Since(begun); waits && (took < want || took > want+retryPause) || !waits && took > 0 {
+					t.Errorf("%s, held for %s: it waited for %s", status, frees, took)
+				}
+				time.Sleep(2 * time.Minute)
+			}
 		})
 	}
 }

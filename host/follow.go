@@ -89,12 +89,17 @@ func untilGone(ctx context.Context, api server.API, q *server.EventQuery, follow
 	}
 }
 
-// HeirTimeout is how long to wait for a mission's next host: one host may just be taking over from another.
+// HeirTimeout is how long to wait for a mission's next host, unless one has begun: one host may just be taking over from another.
 const HeirTimeout = 500 * time.Millisecond
 
 // AwaitHost returns when a running mission has a host, or when none has come in time.
 func (p Place) AwaitHost(ctx context.Context, id string) {
-	for start := time.Now(); time.Since(start) < HeirTimeout && ctx.Err() == nil; time.Sleep(retryPause) {
+	changes := func() bool { // one host ends or the next one begins: it has the lock, and does not say who it is
+		_, unnamed := p.Owner()
+		unlock, err := p.Lock()
+		return unnamed != nil && IsHeld(err) || err == nil && unlock() != nil
+	}
+	for start := time.Now(); ctx.Err() == nil && (time.Since(start) < HeirTimeout || time.Since(start) < startTimeout && changes()); time.Sleep(retryPause) {
 		m, err := p.Mission(ctx, id)
 		if err != nil || m.Reason != server.Interrupted { // the next request reports the error
 			return

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"centurion"
 	"centurion/sandbox/confine"
@@ -67,6 +68,8 @@ func TestLooksAtLimits(t *testing.T) {
 		pid, _ := strconv.Atoi(name)
 		if got := h.commandOf(pid); got != shell {
 			t.Errorf("%s is of %d, not of %d", name, got, shell)
+		}
+		for start := time.Now(); resident(name) < 100<<10 && time.Since(start) < 20*time.Second; time.Sleep(10 * time.Millisecond) { // it becomes its program
 		}
 		rss, pss := resident(name), proportional(name)
 		if ended(name) || rss < 100<<10 || rss > 1<<30 || rss%int64(os.Getpagesize()) != 0 || pss <= 0 || pss > rss+1<<20 {

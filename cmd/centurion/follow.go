@@ -186,16 +186,12 @@ func (c *runner) noteHost(conn *host.Connection) {
 func (c *runner) watch(ctx context.Context, v *view, m server.Mission, begin func(api server.API, id string) (server.Mission, error)) error {
 	c.f.format = cmp.Or(c.f.format, "text")
 	api := lasting{v.API, v.Place, c.note}
-	newest, err := centurion.Event{}, error(nil)
-	for newest, err = range api.Events(ctx, server.EventQuery{Mission: m.ID}) {
-		if err != nil {
-			break
-		}
+	newest, err := api.LastSeq(ctx)
+	if err == nil {
+		_, err = begin(v.API, m.ID)
 	}
-	if err == nil && !newest.Type.EndsMission() { // it may have ended meanwhile
-		if _, err = begin(v.API, m.ID); err == nil {
-			err = c.draw(ctx, api, m.ID, newest.Seq, false)
-		}
+	if err == nil {
+		err = c.draw(ctx, api, m.ID, newest, false)
 	}
 	if ctx.Err() != nil { // this process was interrupted, the mission continues; a request that the interrupt cut is no failure
 		c.code = exitInterrupted

@@ -11,7 +11,7 @@ import (
 	"centurion/server"
 )
 
-// interruptedRead is a host whose reader is interrupted while it is asked for the events for the at-th time.
+// interruptedRead is a host whose reader is interrupted while it asks for the newest event's number or for events for the at-th time.
 type interruptedRead struct {
 	server.API
 	interrupt context.CancelFunc
@@ -20,6 +20,13 @@ type interruptedRead struct {
 
 func (a *interruptedRead) Mission(context.Context, string) (server.Mission, error) {
 	return server.Mission{}, nil
+}
+
+func (a *interruptedRead) LastSeq(ctx context.Context) (int64, error) {
+	if a.at--; a.at == 0 {
+		a.interrupt()
+	}
+	return 1, ctx.Err()
 }
 
 func (a *interruptedRead) Events(ctx context.Context, _ server.EventQuery) iter.Seq2[centurion.Event, error] {
