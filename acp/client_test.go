@@ -211,6 +211,7 @@ func TestMisbehaves(t *testing.T) {
 		"fails":            {"on\nerror -32603 it broke", centurion.KindInternal, "it broke"},
 		"a limit":          {"on\nerror -32603 You've hit your usage limit. Try again in 2 hours 5 minutes.", centurion.KindRateLimit, "usage limit"},
 		"a login":          {"on\nerror -32603 Please log in with /login", centurion.KindAuth, "log in"},
+		"asks often":       {"on\n" + strings.Repeat("read /p/a.txt\n", 65) + "say " + good, "", ""},
 		"too many at once": {"on\n" + strings.Repeat("raw {\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"session/request_permission\",\"params\":{\"options\":[]}}\n", 3) + "say " + good, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -247,17 +248,19 @@ func TestCancelled(t *testing.T) {
 			}
 		})
 	}
-	synctest.Test(t, func(t *testing.T) {
-		r, _, err := open(t, "on\nsay one\nhang", "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.close()
-		r.fault = centurion.ErrBudget
-		if _, err := r.client.Prompt(t.Context(), "go"); !errors.Is(err, centurion.ErrBudget) {
-			t.Errorf("%v", err)
-		}
-	})
+	for i := range 40 { // what is told last may be read together with the end, in any order
+		synctest.Test(t, func(t *testing.T) {
+			r, _, err := open(t, []string{"on\nsay one\nhang", "on\nsay one"}[i%2], "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.close()
+			r.fault = centurion.ErrBudget
+			if _, err := r.client.Prompt(t.Context(), "go"); !errors.Is(err, centurion.ErrBudget) {
+				t.Fatalf("%v", err)
+			}
+		})
+	}
 }
 
 // An agent that does not say that its turn has ended, and only that one, has ended it when it is idle, has not changed for 3 s and has real
@@ -295,6 +298,38 @@ func TestTurnWithoutAnEnd(t *testing.T) {
 					t.Errorf("%+v", end)
 				}
 			})
+		})
+	}
+}
+
+// Each turn is looked at for itself: what an earlier one has told, answered or left open neither ends it nor keeps it from its end.
+func TestTurnsAreApart(t *testing.T) {
+	const script = "on much\nflood 5\non wait\ncall c1 execute wait\nhang\non think\nthink hm\nsilent\non quiet\nsay done\nsilent"
+	for first, c := range map[string]struct {
+		then string
+		took time.Duration
+		kind centurion.Kind
+	}{
+		"much":  {"much", 0, ""}, // together more than one turn may tell
+		"wait":  {"quiet", 3 * time.Second, ""},
+		"quiet": {"think", 5 * time.Minute, centurion.KindTimeout},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r, _, err := open(t, script, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.close()
+			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, centurion.ErrCancelled)
+			defer cancel()
+			if _, err := r.client.Prompt(ctx, first); (err != nil) != (first == "wait") {
+				t.Errorf("%s: %v", first, err)
+			}
+			begun := time.Now()
+			_, err = r.client.Prompt(t.Context(), c.then)
+			if took := time.Since(begun); took != c.took || centurion.KindOf(err) != c.kind {
+				t.Errorf("%s after %s: %v after %v, want %s after %v", c.then, first, err, took, c.kind, c.took)
+			}
 		})
 	}
 }

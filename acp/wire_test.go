@@ -26,8 +26,11 @@ func (s strict) Permit(ctx context.Context, c Call) error {
 	if c.Kind == "wait" {
 		<-ctx.Done()
 	}
-	if c.Kind == "delete" {
+	switch c.Kind {
+	case "delete":
 		return errors.New("no")
+	case "think":
+		panic("boom")
 	}
 	return nil
 }
@@ -145,6 +148,7 @@ func TestAnswersToRequests(t *testing.T) {
 		{"session/request_permission", `{"toolCall":{"kind":"edit"},"options":[{"optionId":"2","kind":"reject_once"},{"optionId":"3","kind":"allow_always"}]}`, picked("3")},
 		{"session/request_permission", `{"toolCall":{"kind":"delete"},"options":[{"optionId":"1","kind":"reject_always"},{"optionId":"3","kind":"allow_always"}]}`, picked("1")},
 		{"session/request_permission", `{"toolCall":{"kind":"delete"},"options":[{"optionId":"3","kind":"allow_always"}]}`, `"result":{"outcome":{"outcome":"cancelled"}}`},
+		{"session/request_permission", `{"toolCall":{"kind":"think"},` + all + `}`, `"error":{"code":-32603,"message":`}, // the handler has crashed
 		{"session/request_permission", `{"options":7}`, `"error":{"code":-32602,"message":`},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -204,6 +208,7 @@ func TestSilentAgents(t *testing.T) {
 	}{
 		"no start":       {nil, 2 * time.Minute, nobody + "it has not answered to initialize within 2m0s"},
 		"no session":     {map[string]string{"initialize": yes}, time.Minute, nobody + "it has not answered to session/new within 1m0s"},
+		"no load":        {map[string]string{"initialize": yes, "session/new": `{"result":{"sessionId":"s"}}`}, time.Minute, nobody + "it has not answered to session/load within 1m0s"},
 		"no id":          {map[string]string{"initialize": yes, "session/new": `{"result":{}}`}, 0, nobody + "it has opened a conversation without an id"},
 		"no version":     {map[string]string{"initialize": `{"result":{}}`}, 0, nobody + "it speaks version none of the protocol, not 1"},
 		"nonsense":       {map[string]string{"initialize": yes, "session/new": strings.Repeat(strings.Repeat("w", 90)+"\n", 101)}, 0, nobody + `it writes what is no message of the protocol, such as "` + strings.Repeat("w", 80) + `…"`},
@@ -217,7 +222,7 @@ func TestSilentAgents(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				wired(t, x.answers, func(c *Client, err error) {
 					if err == nil {
-						_, err = c.Join(t.Context(), "")
+						_, err = c.Join(t.Context(), map[string]string{"no load": "old"}[name])
 					}
 					if took := time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); took != x.took {
 						t.Errorf("after %v, want %v", took, x.took)
