@@ -42,6 +42,7 @@ type host struct {
 	answers       []string
 	status        centurion.MissionStatus
 	reason, child string
+	fault         error // of a look at the mission, and of a stop
 	todo          event.TodoData
 	paused        []string
 	stops         int
@@ -82,7 +83,7 @@ func (h *host) Message(_ context.Context, _, id string, parts ...string) (server
 func (h *host) Mission(_ context.Context, id string) (server.Mission, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return server.Mission{ID: id, Status: h.status, Reason: h.reason}, nil
+	return server.Mission{ID: id, Status: h.status, Reason: h.reason}, h.fault
 }
 
 func (h *host) Asks(context.Context) ([]store.Ask, error) {
@@ -102,10 +103,13 @@ func (h *host) Answer(_ context.Context, id, answer string) error {
 func (h *host) Stop(context.Context, string, string) error {
 	h.mu.Lock()
 	h.stops++
-	begun := h.status != ""
+	begun, fault := h.status != "", h.fault
 	h.mu.Unlock()
 	if !begun {
 		return &centurion.Error{Kind: centurion.KindNotFound, Msg: "it has no mission"}
+	}
+	if fault != nil {
+		return fault
 	}
 	h.end(centurion.MissionPaused, "")
 	return nil
@@ -135,8 +139,11 @@ func (h *host) Task(_ context.Context, id string) (server.Task, error) {
 func (h *host) tell(e centurion.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if e.Mission = "msn_1"; e.Session == "" && e.Type != centurion.EventDelta {
+	if e.Session == "" && e.Type != centurion.EventDelta {
 		e.Session = "ses_1"
+	}
+	if e.Mission == "" {
+		e.Mission = "msn_1"
 	}
 	e.Seq = int64(len(h.facts) + 1)
 	h.facts = append(h.facts, e)
@@ -411,19 +418,6 @@ func TestAbortedElsewhere(t *testing.T) {
 		e.tell(centurion.Event{Type: centurion.EventSessionAborted})
 		want(t, "aborted", e.says(""), `{"id":2,"result":{"stopReason":"cancelled"}}`)
 	})
-}
-
-// An editor that leaves pauses what it has begun.
-func TestLeaving(t *testing.T) {
-	var h *host
-	played(t, func(*host, v1.Begin) {}, func(e *editor) {
-		h = e.host
-		e.says(newSession)
-		e.says(aPrompt)
-	})
-	if diff := cmp.Diff([]string{"msn_1"}, h.paused); diff != "" {
-		t.Error(diff)
-	}
 }
 
 // The plan is told whole, with why something is blocked.

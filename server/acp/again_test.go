@@ -3,6 +3,7 @@ package acp
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,6 +24,24 @@ func TestLoadOfATask(t *testing.T) {
 	})
 }
 
+// A message that reaches its mission after it was cancelled is stopped when the mission goes on; one that was not cancelled is left alone.
+func TestCancelBeforeItBegins(t *testing.T) {
+	played(t, func(h *host, _ v1.Begin) { h.end(centurion.MissionCompleted, "") }, func(e *editor) {
+		e.says(newSession)
+		e.says(aPrompt)
+		e.says(strings.Replace(aPrompt, `"id":2`, `"id":3`, 1))
+		e.tell(centurion.Event{Type: centurion.EventMissionResumed})
+		e.says("")
+		before := e.stops
+		e.says(aCancel)
+		cancelled := e.stops
+		e.tell(centurion.Event{Type: centurion.EventMissionResumed})
+		if e.says(""); before != 0 || cancelled != 1 || e.stops != 2 {
+			t.Errorf("it was stopped %d times before the cancel, %d times by it, and %d times when it began", before, cancelled, e.stops)
+		}
+	})
+}
+
 // An answer to a new message is not put below the one before.
 func TestAnswersAreApart(t *testing.T) {
 	played(t, func(*host, v1.Begin) {}, func(e *editor) {
@@ -38,6 +57,27 @@ func TestAnswersAreApart(t *testing.T) {
 		e.end(centurion.MissionCompleted, "")
 		e.says("")
 	})
+}
+
+// An editor that leaves pauses what it has begun, and not what it has only looked at: somebody else works there.
+func TestLeaving(t *testing.T) {
+	for what, paused := range map[string][]string{"begun": {"msn_1"}, "looked at": nil} {
+		var h *host
+		played(t, func(*host, v1.Begin) {}, func(e *editor) {
+			if h = e.host; what == "begun" {
+				e.says(newSession)
+				e.says(aPrompt)
+				return
+			}
+			e.status = centurion.MissionRunning
+			if got := e.says(`{"jsonrpc":"2.0","id":1,"method":"session/load","params":{"cwd":"/p","sessionId":"` + centurion.NewID(centurion.PrefixSession) + `"}}`); !strings.Contains(got, `"result"`) {
+				t.Errorf("it is not loaded: %s", got)
+			}
+		})
+		if !slices.Equal(h.paused, paused) {
+			t.Errorf("%s: paused are %q, want %q", what, h.paused, paused)
+		}
+	}
 }
 
 // drain is an output that is closed once.

@@ -55,6 +55,10 @@ func TestAskIsWithdrawn(t *testing.T) {
 		e.tell(centurion.Event{Type: centurion.EventPermissionReplied})
 		e.delta("ses_1", event.DeltaData{Part: "prt_2", Field: "text", Delta: "It goes on."})
 		want(t, "answered elsewhere", strings.Replace(e.says(""), `{"method":"rpc.cancel","params":[1]}`+"\n", "", 1), `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"It goes on."}}`)
+		e.says(`{"jsonrpc":"2.0","id":1,"result":{"outcome":{"outcome":"selected","optionId":"reject"}}}`)
+		if len(e.answers) > 0 {
+			t.Errorf("what was answered elsewhere is answered again: %q", e.answers)
+		}
 		e.host.mu.Lock()
 		e.asks = []store.Ask{{ID: "per_1", Mission: "msn_1", Type: store.AskPermission, Permission: "bash", Patterns: []string{"a", "b"}, Text: "a"}}
 		e.host.mu.Unlock()
