@@ -144,6 +144,19 @@ func TestCommandsOfASession(t *testing.T) {
 	same(t, "left when it is forgotten", s.Len(), 1)
 }
 
+// A call that was let in before its task ended starts nothing after that: nobody would end the command.
+func TestStartAfterTheEndOfItsTask(t *testing.T) {
+	t.Parallel()
+	s, _ := commands(t)
+	task := &state.Run{ID: "tsk_1", Name: "T1", Ctx: t.Context(), Done: make(chan struct{})}
+	close(task.Done)
+	got, err := s.Of(&agent.Conversation{Attempt: 1, Task: task}).Start(t.Context(), nil, centurion.Command{Script: "serve"}, "")
+	same(t, "started", got, tools.BackgroundCommand{})
+	if same(t, "kept", s.Len(), 0); !errors.Is(err, state.ErrSuperseded) {
+		t.Error(err)
+	}
+}
+
 // The mission has room for so many at once, and says which they are; those that its host ends are described by what they printed last.
 func TestCommandsAreEnded(t *testing.T) {
 	t.Parallel()

@@ -242,6 +242,9 @@ func TestWhatCannotRunAhead(t *testing.T) {
 				t.Error(err)
 			}
 			synctest.Wait()
+			if _, known := b.Known(Check{Command: name}); known != (name == "fine") {
+				t.Errorf("%s: its result is known: %v", name, known)
+			}
 			got, err := b.Result(t.Context(), l, Check{Command: name}, ahead)
 			if (err != nil) != (name == "broken" || name == "panic" || name == "exit") || got.Passed != (err == nil) {
 				t.Errorf("%s: %+v, %v", name, got, err)
@@ -302,6 +305,26 @@ func TestBesideALongCheck(t *testing.T) {
 		b.Leave(l)
 		if err := g.Wait(); err != nil || time.Since(start) != 10*time.Minute {
 			t.Errorf("it left after %s: %v", time.Since(start), err)
+		}
+	})
+}
+
+// A check works in a checkout that is used for something else after it: who leaves waits also for one that takes long to end.
+func TestLeaveWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ended := false
+		b := New(2, func(ctx context.Context, c Check) (centurion.Receipt, error) {
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			ended = true
+			return centurion.Receipt{}, context.Cause(ctx)
+		}, func(context.Context, Wanted) bool { return true })
+		l := &Landing{}
+		b.Join(t.Context(), l)
+		b.begin(Wanted{Check{Command: "slow"}, l})
+		if b.Leave(l); !ended {
+			t.Error("its check goes on")
 		}
 	})
 }
