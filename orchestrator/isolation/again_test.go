@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"centurion"
@@ -191,6 +192,66 @@ func TestViewMoves(t *testing.T) {
 	m.Leave(centurion.MissionPaused)
 	if m.Ground.view.checkout != nil {
 		t.Error("the view stays")
+	}
+}
+
+// A reader does not wait long for one that reads on: it gets the state that is there, and who comes after both the new one.
+func TestViewWhileAnotherReadsOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := hosted(t)
+		s := m.seatOf(t)
+		_, leave, err := s.Where.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		base := m.Ground.Base.Commit
+		git(t, m.project.ws.Dir(), "rm", "-q", "go.txt")
+		git(t, m.project.ws.Dir(), "commit", "-q", "-m", "second")
+		git(t, m.project.ws.Dir(), "branch", "second")
+		second, err := m.Ground.Repo.Tip(t.Context(), "second")
+		if err == nil {
+			err = m.Ground.Repo.Advance(t.Context(), m.Branch(), base, second)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		begun := time.Now()
+		ws, leaveToo, err := s.Where.Read(ctx)
+		if err != nil || time.Since(begun) != viewPatience {
+			t.Fatalf("after %v: %v", time.Since(begun), err)
+		}
+		if b, _, err := ws.ReadFile("go.txt", 0); err != nil || string(b) != "go\n" {
+			t.Errorf("it reads %q, %v", b, err)
+		}
+		leaveToo()
+		leave()
+		if got := s.reads(t, "go.txt"); got != "" {
+			t.Errorf("then it reads %q", got)
+		}
+		m.Leave(centurion.MissionPaused)
+	})
+}
+
+// A checkout that could not be recorded is given back: nobody would find it.
+func TestCheckoutThatCannotBeRecorded(t *testing.T) {
+	t.Parallel()
+	m, _ := hosted(t)
+	own, err := m.Seat(t.Context(), "ses_0", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Ground.prepared = true // that is asked of the store
+	if err := m.st.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := own.Where.Write(t.Context()); err == nil || own.Checkout() != nil {
+		t.Errorf("it has a checkout: %v", err)
+	}
+	if tip, err := m.Ground.Repo.Tip(t.Context(), m.branchFor("commander", 1)); centurion.KindOf(err) != centurion.KindNotFound {
+		t.Errorf("its branch is left at %s, %v", tip, err)
 	}
 }
 

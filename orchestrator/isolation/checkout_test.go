@@ -152,7 +152,7 @@ func TestCheckoutIsFoundAgain(t *testing.T) {
 	m.Leave(centurion.MissionPaused)
 }
 
-// A checkout follows the mission's branch once all of its work is there, and stays where it is before that.
+// A checkout follows the mission's branch once all of its work is there, and stays where it is before that, which is no error.
 func TestCatchUp(t *testing.T) {
 	t.Parallel()
 	m, _ := hosted(t)
@@ -201,6 +201,13 @@ func TestCatchUp(t *testing.T) {
 	}
 	if rec, err := s.Where.recorded(t.Context()); err != nil || rec.Start != other.ID {
 		t.Errorf("recorded %+v, %v", rec, err)
+	}
+	s.writes(t, "c", "not committed\n")
+	if err := errors.Join(m.Ground.Repo.Advance(t.Context(), m.Branch(), other.ID, commit.ID), m.CatchUp(t.Context(), &s)); err != nil {
+		t.Errorf("with work that is not committed: %v", err)
+	}
+	if s.Checkout().Where().Start != other.ID || s.reads(t, "c") != "not committed\n" {
+		t.Errorf("with work that is not committed it is at %+v", s.Checkout().Where())
 	}
 	m.Leave(centurion.MissionPaused)
 }
