@@ -58,7 +58,7 @@ func open(t testing.TB, script, known string) (r *rig, id string, err error) {
 		io.Writer
 		io.Closer
 	}{theirs, ours, closer{theirs, ours}}
-	r.client, err = acp.Open(t.Context(), both, acp.Options{Name: "helper", Command: "helper acp", Version: "1", Dir: "/p", MaxTurn: 8 << 20, Handler: r})
+	r.client, err = acp.Open(t.Context(), both, acp.Options{Name: "helper", Command: "helper acp", Version: "1", Dir: "/p", MaxTurn: 1 << 20, Handler: r})
 	if err == nil {
 		id, err = r.client.Join(t.Context(), known)
 	}
@@ -207,7 +207,7 @@ func TestMisbehaves(t *testing.T) {
 		"another session":  {"on\nraw {\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"sessionId\":\"x\",\"update\":{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"type\":\"text\",\"text\":\"not mine\"}}}}\nsay " + good, "", ""},
 		"nonsense":         {"on\n" + strings.Repeat("raw nonsense\n", 101), centurion.KindStreamCut, "no message of the protocol"},
 		"a wrong answer":   {"on\nraw {\"jsonrpc\":\"2.0\",\"id\":3,\"result\":7}\nhang", centurion.KindStreamCut, "not what the protocol says"},
-		"floods":           {"on\nflood 20\nhang", centurion.KindStreamCut, "more than 8 MB"},
+		"floods":           {"on\nflood 2\nhang", centurion.KindStreamCut, "more than 1 MB"},
 		"fails":            {"on\nerror -32603 it broke", centurion.KindInternal, "it broke"},
 		"a limit":          {"on\nerror -32603 You've hit your usage limit. Try again in 2 hours 5 minutes.", centurion.KindRateLimit, "usage limit"},
 		"a login":          {"on\nerror -32603 Please log in with /login", centurion.KindAuth, "log in"},
@@ -304,7 +304,7 @@ func TestTurnWithoutAnEnd(t *testing.T) {
 
 // Each turn is looked at for itself: what an earlier one has told, answered or left open neither ends it nor keeps it from its end.
 func TestTurnsAreApart(t *testing.T) {
-	const script = "on much\nflood 5\non wait\ncall c1 execute wait\nhang\non think\nthink hm\nsilent\non quiet\nsay done\nsilent"
+	script := "on much\nsay " + strings.Repeat("x", 600<<10) + "\non wait\ncall c1 execute wait\nhang\non think\nthink hm\nsilent\non quiet\nsay done\nsilent"
 	for first, c := range map[string]struct {
 		then string
 		took time.Duration
