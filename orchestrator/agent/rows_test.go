@@ -376,6 +376,38 @@ func TestNoHeadway(t *testing.T) {
 	}
 }
 
+// Who is stopped while it waits for a part of the budget waits for it no more: else it would count as waiting in its next turn, and others who
+// wait for what it will give back would be told that the limit is reached.
+func TestStoppedWaitForBudget(t *testing.T) {
+	t.Parallel()
+	for name, task := range map[string]*centurion.Task{"its own agent": nil, "a task": {}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := conversationOf(t, centurion.Mission{Options: centurion.MissionOptions{MaxTokens: 10_000}}, task)
+				other, _ := c.m.reserves.Spawn(centurion.Task{ID: "tsk_2"}, budget.Amount{})
+				if _, err := c.m.reserves.Request(t.Context(), other, budget.Need{Input: 8000, MaxOut: 1000}, nil); err != nil {
+					t.Fatal(err)
+				}
+				c.m.reserves.Wake(other)
+				c.m.reserves.Wake(c.account)
+				before := c.m.reserves.State().Resting
+				turn, over := c.Live.begin(t.Context())
+				defer over()
+				time.AfterFunc(time.Minute, func() {
+					if w, now := c.Live.Standing().Waits, c.m.reserves.State(); w != WaitBudget || now.Resting != before+1 {
+						t.Errorf("it waits for %q, %+v", w, now)
+					}
+					c.Live.Abort(Aborted("enough"))
+				})
+				_, err := host{c}.reserve(turn, session.Need{Input: 5000, MaxOut: 1000})
+				if w, now := c.Live.Standing().Waits, c.m.reserves.State(); AbortedIn(t.Context(), err) == nil || w != "" || now.Resting != before || now.Waiting != 0 {
+					t.Errorf("%v; it waits for %q, %+v", err, w, now)
+				}
+			})
+		})
+	}
+}
+
 // A stop by a person is recorded and told once, and a conversation that begins a turn again stands no more.
 func TestStands(t *testing.T) {
 	t.Parallel()

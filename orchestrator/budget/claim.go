@@ -117,14 +117,12 @@ func (b *Reserves) claim(ctx context.Context, c *claimant, wait Wait) error {
 	}
 	select {
 	case <-c.given:
+		err = b.got(c)
 	case <-ctx.Done():
 		b.forget(c)
-		return context.Cause(ctx)
+		err = context.Cause(ctx)
 	}
-	if err := b.got(c); err != nil {
-		return err
-	}
-	return on()
+	return cmp.Or(err, on())
 }
 
 // line grants a claim or queues it, and returns the reason for waiting.

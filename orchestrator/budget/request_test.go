@@ -80,12 +80,14 @@ func TestRequestWaits(t *testing.T) {
 		equal(t, "an error at the end of a wait", err, gone)
 		ended, cancel := context.WithCancelCause(t.Context())
 		cancel(centurion.ErrShutdown)
-		if _, err := b.Request(ended, first, Need{Input: 50_000}, func(string) (func() error, error) { return nil, nil }); err != error(centurion.ErrShutdown) {
-			t.Errorf("when its context has ended: %v", err)
+		waits := 0 // each wait that has begun ends, also one that was in vain
+		wait := func(string) (func() error, error) { waits++; return func() error { waits--; return gone }, nil }
+		if _, err := b.Request(ended, first, Need{Input: 50_000}, wait); err != error(centurion.ErrShutdown) || waits != 0 {
+			t.Errorf("when its context has ended: %v, %d waits", err, waits)
 		}
 		b.Rest(second) // nobody is left who could give anything back
-		if _, err := b.Request(t.Context(), first, Need{Input: 50_000}, func(string) (func() error, error) { return nil, nil }); err == nil || err.Error() != "at the limit" {
-			t.Errorf("when everybody waits: %v", err)
+		if _, err := b.Request(t.Context(), first, Need{Input: 50_000}, wait); err == nil || err.Error() != "at the limit" || waits != 0 {
+			t.Errorf("when everybody waits: %v, %d waits", err, waits)
 		}
 		equal(t, "held in the end", b.State().Reserved(), centurion.Reserved{})
 	})
