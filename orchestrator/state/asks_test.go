@@ -130,7 +130,7 @@ func TestDeliver(t *testing.T) {
 				}
 			}
 		}
-		if d := got["dlv_1"]; len(got) != 3 || d.Session != "ses_0" || !strings.Contains(wordsOf(d), `This was written to T2 (worker, "title"), which had ended`) || !strings.HasSuffix(wordsOf(d), "to it") {
+		if d := got["dlv_1"]; len(got) != 3 || d.Session != "ses_0" || d.Missed != `T2 (worker, "title")` || d.Text != "to it" {
 			t.Errorf("what was written to it: %+v", got)
 		}
 		if d := got["dlv_2"]; d.Session != "ses_0" || d.Missed != "" {

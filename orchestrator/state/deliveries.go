@@ -96,14 +96,6 @@ func Forward(tx *store.Tx, task, session string) error {
 	return nil
 }
 
-// wordsOf is the text of a message for the model.
-func wordsOf(d store.Delivery) string {
-	if d.Missed == "" {
-		return d.Text
-	}
-	return "This was written to " + d.Missed + ", which had ended before it could read it:\n\n" + d.Text
-}
-
 // IsMail reports whether a delivery is a person's message that wants an answer.
 func IsMail(d store.Delivery) bool {
 	return d.Task == "" && d.Origin == centurion.OriginPerson && !d.NoReply
@@ -115,8 +107,11 @@ func Say(tx *store.Tx, rec *centurion.Session, d store.Delivery) (centurion.Mess
 	if strings.HasPrefix(d.ID, string(centurion.PrefixMessage)) && tx.CheckNewMessage(d.ID) == nil { // else it was given twice meanwhile
 		id = d.ID
 	}
-	if parts == nil || d.Missed != "" {
-		parts = session.Texts(wordsOf(d), d.Files...)
+	if parts == nil {
+		parts = session.Texts(d.Text, d.Files...)
+	}
+	if d.Missed != "" {
+		parts = append(session.Texts("This was written to "+d.Missed+", which had ended before it could read it:"), parts...)
 	}
 	return session.SayParts(tx, rec, d.Origin, id, parts)
 }

@@ -228,10 +228,14 @@ func TestDeliveriesAreTaken(t *testing.T) {
 	say(one, "", "hello", 1)
 	one.ID, one.Files = "dlv_1", []centurion.File{{Mime: "text/plain", Name: "a.txt", URL: "data:text/plain,x"}}
 	say(one, "", "hello", 2)
-	one.Parts = []centurion.Part{{Type: centurion.PartText, Text: "parts"}}
-	say(one, "", "parts", 1)
-	one.Missed = "T1 (worker, \"title\")"
-	say(one, "", "This was written to T1 (worker, \"title\"), which had ended before it could read it:\n\nhello", 2)
+	const missed = "This was written to T1 (worker, \"title\"), which had ended before it could read it:\n\n"
+	late := one
+	late.Missed = "T1 (worker, \"title\")"
+	say(late, "", missed+"hello", 3)
+	one.Parts = []centurion.Part{{Type: centurion.PartText, Text: "content of a file"}, {Type: centurion.PartText, Text: "parts"}, {Type: centurion.PartFile, File: &one.Files[0]}}
+	late.Parts = one.Parts // who reads it instead gets all of it
+	say(one, "", "content of a file\n\nparts", 3)
+	say(late, "", missed+"content of a file\n\nparts", 4)
 
 	host, person := store.Delivery{Origin: centurion.OriginHost}, store.Delivery{Origin: centurion.OriginPerson}
 	wakes, quiet, result := host, person, store.Delivery{Task: "tsk_1", Origin: centurion.OriginHost}
