@@ -13,6 +13,7 @@ import (
 	"centurion/guard"
 	"centurion/orchestrator/state"
 	"centurion/store/storetest"
+	"centurion/tools"
 )
 
 // sessionsOf is the sessions of a mission that nobody works on.
@@ -176,5 +177,20 @@ func TestRunningCalls(t *testing.T) {
 	}
 	if err := RefuseInCall(t.Context(), "stop"); err != nil {
 		t.Error(err)
+	}
+}
+
+// What a resumed session was given whole it may replace; of a file that it was given in part it would lose the rest.
+func TestGivenFilesAreKnown(t *testing.T) {
+	t.Parallel()
+	c, seen := conversationOf(t, centurion.Mission{}, nil), &tools.Seen{}
+	recall(seen, centurion.Session{Metadata: centurion.SessionMeta{Given: []centurion.Given{{Path: "whole.md", Version: "1", Whole: true}, {Path: "part.md", Version: "2"}}}}, c.Sess)
+	if err := seen.Check("whole.md", "1"); err != nil {
+		t.Errorf("given whole: %v", err)
+	}
+	for path, kind := range map[string]centurion.Kind{"whole.md": centurion.KindConflict, "part.md": centurion.KindUsage} {
+		if err := seen.Check(path, "2"); centurion.KindOf(err) != kind {
+			t.Errorf("%s as it is now: %v", path, err)
+		}
 	}
 }
