@@ -57,10 +57,11 @@ func author(task, item, agent string, tools ...string) *Author {
 // What proves an item is not weakened once it was handed out, nor changed once work on it has begun, but by the reviewer.
 func TestKeepsChecks(t *testing.T) {
 	t.Parallel()
-	const was = "# P\n- verify: `make all`\n- [ ] T1 One\n  - verify: `make one`\n- [x] T2 Two\n  - verify: `make two`\n- [ ] T3 Three\n"
+	const was = "# P\n- verify: `make all`\n- [ ] T1 One\n  - verify: `make one`\n- [x] T2 Two\n  - verify: `make two`\n- [ ] T3 Three\n- [ ] T4 Four\n  - verify: `make four`\n  - verify: `make more`\n"
 	handed := centurion.Task{ID: "tsk_1", Item: "T1", Status: centurion.TaskQueued}
 	begun := handed
 	begun.Started = centurion.Now()
+	both := centurion.Task{ID: "tsk_4", Item: "T4", Status: centurion.TaskQueued}
 	other := centurion.Task{ID: "tsk_9", Item: "T9", Started: centurion.Now()}
 	for name, c := range map[string]struct {
 		from, to string // replaced in the plan
@@ -74,6 +75,8 @@ func TestKeepsChecks(t *testing.T) {
 		"before it is handed out":   {"make one", "true", author("", "", "commander"), centurion.Mission{}, nil, false, 0},
 		"another one, handed out":   {"make one", "make uno", author("", "", "commander"), centurion.Mission{}, []centurion.Task{handed}, false, 0},
 		"a weaker one, handed out":  {"make one", "true", author("", "", "commander"), centurion.Mission{}, []centurion.Task{handed}, true, 0},
+		"the same one twice":        {"make more", "make four", author("", "", "commander"), centurion.Mission{}, []centurion.Task{both}, true, 0},
+		"another one of two":        {"make more", "make other", author("", "", "commander"), centurion.Mission{}, []centurion.Task{both}, false, 0},
 		"a weaker one of another":   {"make one", "true", author("", "", "commander"), centurion.Mission{}, []centurion.Task{other}, false, 0},
 		"work has begun":            {"make one", "make uno", author("", "", "commander"), centurion.Mission{}, []centurion.Task{begun}, true, 0},
 		"the plan was accepted":     {"make one", "make uno", author("", "", "commander"), centurion.Mission{Accepted: true}, nil, true, 0},
