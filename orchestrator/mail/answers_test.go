@@ -251,6 +251,40 @@ func TestAnswered(t *testing.T) {
 	}
 }
 
+// After an abort only those messages want no answer any more whose senders wait until the session rests; a queued one still gets its turn.
+func TestAbortLeavesQueuedMessages(t *testing.T) {
+	t.Parallel()
+	st := team(t)
+	put := func(d store.Delivery) func(tx *store.Tx) error {
+		d.Mission, d.Session, d.Origin = "msn_1", "ses_2", centurion.OriginPerson
+		return func(tx *store.Tx) error { return tx.PutDelivery(&d) }
+	}
+	alter(t, st, nil, put(store.Delivery{ID: "queued", Queue: true}), put(store.Delivery{ID: "rest", Rest: true}))
+	New(st, nil, func(string) *agent.Sessions { return nil }).Answered(t.Context(), "msn_1", "ses_2", session.Outcome{}, agent.Aborted("enough"))
+	all, err := st.PendingDeliveries(t.Context(), "ses_2")
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for _, x := range all {
+		if x.NoReply != (x.ID == "rest") {
+			t.Errorf("%s wants no reply: %t", x.ID, x.NoReply)
+		}
+	}
+}
+
+// A message is the one that was sent before only in its own mission: another one with its id and its words is refused, not taken for stored.
+func TestIDOfAnotherMission(t *testing.T) {
+	t.Parallel()
+	st := team(t)
+	alter(t, st, nil, func(tx *store.Tx) error {
+		return tx.PutDelivery(&store.Delivery{ID: "one", Mission: "msn_9", Session: "ses_9", Origin: centurion.OriginPerson, Text: "x"})
+	})
+	d := New(st, nil, func(string) *agent.Sessions { return nil })
+	if got, err := d.Send(t.Context(), Post{ID: "one", To: "ses_2", Text: "x"}); centurion.KindOf(err) != centurion.KindUsage {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // Who still waits when a mission has stopped is told how, and what would help.
 func TestUnanswered(t *testing.T) {
 	t.Parallel()
