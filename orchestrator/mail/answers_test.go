@@ -285,6 +285,23 @@ func TestIDOfAnotherMission(t *testing.T) {
 	}
 }
 
+// A message that names a model holds its mission while it is stored: a conversation that began meanwhile would go on with the old one. A waiter
+// has one answer, the first.
+func TestModelHoldsTheMission(t *testing.T) {
+	t.Parallel()
+	d, held, released := New(team(t), nil, func(string) *agent.Sessions { return nil }), "", 0
+	d.Hold = func(mission string) (bool, func()) { held += mission; return false, func() { released++ } }
+	if _, err := d.Send(t.Context(), Post{To: "ses_0", Text: "x", Model: "p/other"}); err != nil || held != "msn_1" || released != 1 {
+		t.Errorf("held %q, released %d times, %v", held, released, err)
+	}
+	w := d.join("msn_1", "one")
+	d.answer(w, Reply{Text: "first"}, nil)
+	d.answer(w, Reply{Text: "second"}, nil)
+	if <-w.answered; w.reply.Text != "first" {
+		t.Errorf("it is told %q", w.reply.Text)
+	}
+}
+
 // Who still waits when a mission has stopped is told how, and what would help.
 func TestUnanswered(t *testing.T) {
 	t.Parallel()
