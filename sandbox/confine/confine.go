@@ -40,7 +40,7 @@ type Policy struct {
 	Protect []string // what they may only read, below Write
 	Read    []string // what they may read although it lies below Hide
 	Lend    []string // what they may read, and write below while it is lent: see [Policy.Give]. Only with [Full]
-	Hide    []string // files and directories that are not there for them
+	Hide    []string // files and directories that are not there for them, also below Write and Read
 
 	Empty []string // shared directories for temporary files, which are empty and the workspace's own; the first one is for TMPDIR
 	Home  string   // the person's home directory, which can be read also if it lies in one of Empty; may be ""

@@ -100,28 +100,23 @@ func (r *ruleset) allow(path string, rights uint64) error {
 	return nil
 }
 
-// allowRead grants reading below a directory except the hidden paths: Landlock only adds rights, so the neighbours of a hidden path are
-// granted one by one. New entries beside a hidden path cannot be read.
-func (r *ruleset) allowRead(dir string, hidden []string) error {
-	if below(dir, hidden) {
-		return nil
-	}
-	inside := false
-	for _, h := range hidden {
-		inside = inside || below(h, []string{dir})
-	}
-	if !inside {
-		return r.allow(dir, readRights)
+// allowBut grants rights below a directory except to what is hidden in it: Landlock only adds rights, so the neighbours of a hidden path are
+// granted one by one. New entries beside a hidden path are not granted.
+func (r *ruleset) allowBut(dir string, rights uint64, hidden []string) error {
+	hidden = slices.DeleteFunc(slices.Clone(hidden), func(h string) bool { return h == dir || !below(h, []string{dir}) })
+	if len(hidden) == 0 {
+		return r.allow(dir, rights)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil // what cannot be listed is not granted
 	}
 	for _, e := range entries {
-		if e.Type()&os.ModeSymlink != 0 {
-			continue // its target is judged where it lies
+		at := filepath.Join(dir, e.Name())
+		if e.Type()&os.ModeSymlink != 0 || slices.Contains(hidden, at) {
+			continue // the target of a link is judged where it lies
 		}
-		if err := r.allowRead(filepath.Join(dir, e.Name()), hidden); err != nil {
+		if err := r.allowBut(at, rights, hidden); err != nil {
 			return err
 		}
 	}
@@ -137,20 +132,20 @@ func (p Policy) rules(version int, emptied, network bool) (*ruleset, error) {
 	if err != nil {
 		return nil, err
 	}
+	var hidden []string
 	write := append(append([]string{}, devices...), p.Write...)
 	if emptied {
 		write = slices.Concat(write, p.Empty, p.Caches, p.Lend) // mounts keep from what is not lent
 		err = r.allow("/", readRights)
 	} else {
-		write = append(write, p.Temp)
-		err = r.allowRead("/", resolved(p.Hide))
-		for _, path := range p.Read {
-			err = errors.Join(err, r.allow(path, readRights))
+		write, hidden = append(write, p.Temp), resolved(p.Hide)
+		for _, path := range append([]string{"/"}, p.Read...) {
+			err = errors.Join(err, r.allowBut(path, readRights, hidden))
 		}
 	}
 	for _, path := range write {
 		if path != "" {
-			err = errors.Join(err, r.allow(path, r.all))
+			err = errors.Join(err, r.allowBut(path, r.all, hidden))
 		}
 	}
 	if err != nil {

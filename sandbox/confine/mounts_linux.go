@@ -80,7 +80,7 @@ func Enter(p Policy) (Policy, error) {
 	}
 	p.Caches = p.layCaches(aside, beneath)
 	for _, t := range trees {
-		if err := t.put(); err != nil {
+		if err := errors.Join(t.put(), p.hideIn(t.path, &emptied)); err != nil {
 			return p, err
 		}
 	}
@@ -170,16 +170,13 @@ func readOnly(dir string) error {
 
 // protect makes a path below a writable one read-only.
 func protect(path string) error {
-	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	t, err := take(path, true)
 	if errors.Is(err, unix.ENOENT) {
 		return nil
 	}
 	if err == nil {
-		defer unix.Close(fd)
-		err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
-	}
-	if err == nil {
-		err = unix.MoveMount(fd, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH)
+		defer unix.Close(t.fd)
+		err = unix.MoveMount(t.fd, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH)
 	}
 	if err != nil {
 		return fmt.Errorf("protect %s: %w", path, err)
@@ -190,9 +187,8 @@ func protect(path string) error {
 // hide empties the temporary and the hidden paths, and in between puts back what lies in the temporary ones and stays, so that what is
 // hidden there is hidden, too. It returns the hidden directories, which are still writable.
 func (p Policy) hide(stays []tree) (emptied []string, err error) {
-	const flags = unix.MS_NOSUID | unix.MS_NODEV
 	for _, dir := range p.Empty {
-		if err := unix.Mount("tmpfs", dir, "tmpfs", flags, "mode=1777,size=50%"); err != nil {
+		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777,size=50%"); err != nil {
 			return nil, fmt.Errorf("empty %s: %w", dir, err)
 		}
 	}
@@ -201,24 +197,30 @@ func (p Policy) hide(stays []tree) (emptied []string, err error) {
 			return nil, err
 		}
 	}
+	err = p.hideIn("/", &emptied)
+	return emptied, err
+}
+
+// hideIn empties the hidden paths below a directory, and adds the directories to emptied.
+func (p Policy) hideIn(dir string, emptied *[]string) error {
 	for _, path := range p.Hide {
 		info, err := os.Lstat(path)
-		if err != nil {
-			continue // it lies in something that is empty now
+		if err != nil || path == dir || !below(path, []string{dir}) {
+			continue // it lies elsewhere, or in something that is empty now
 		}
 		if info.IsDir() {
-			err = unix.Mount("tmpfs", path, "tmpfs", flags, "mode=755,size=64k")
+			err = unix.Mount("tmpfs", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=64k")
 		} else {
 			err = unix.Mount("/dev/null", path, "", unix.MS_BIND, "")
 		}
 		switch _, gone := os.Lstat(path); {
 		case err == nil && info.IsDir():
-			emptied = append(emptied, path)
+			*emptied = append(*emptied, path)
 		case err != nil && !errors.Is(gone, os.ErrNotExist): // else it was removed meanwhile, as programs do with their sockets
-			return nil, fmt.Errorf("hide %s: %w", path, err)
+			return fmt.Errorf("hide %s: %w", path, err)
 		}
 	}
-	return emptied, nil
+	return nil
 }
 
 // layCaches lays a writable layer over each cache directory and returns those where that worked. aside is a mount for what is written, and
