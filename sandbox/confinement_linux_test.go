@@ -139,6 +139,9 @@ func TestConfinementHolds(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer service.Close()
+		if err := os.Symlink(".ssh", filepath.Join(s.home, "keys")); err != nil {
+			t.Fatal(err)
+		}
 		for _, test := range []struct {
 			script string
 			only   confine.Way
@@ -152,6 +155,7 @@ func TestConfinementHolds(t *testing.T) {
 			{script: `rm "$HOME/other/file"`},
 			{script: `chmod 777 "$HOME/.bashrc"`, only: confine.Full},
 			{script: `cat "$HOME/.ssh/id_ed25519"`},
+			{script: `cat "$HOME/keys/id_ed25519"`}, // a link to what is hidden
 			{script: `grep -q . "$STATE/token"`},
 			{script: `ls "$STATE" | grep token`},
 			{script: `echo x > "$STATE/token"`},

@@ -115,6 +115,19 @@ func TestSeatbeltPathsAreParameters(t *testing.T) {
 	}
 }
 
+// A directory above what is hidden, protected or written stays where it is: its rules go by paths, and would not follow it.
+func TestSeatbeltHoldsWhatIsAbove(t *testing.T) {
+	const work = "/Users/me/project"
+	p := Policy{Write: []string{work, work + "/out/cache"}, Hide: []string{work + "/conf/keys"}, Protect: []string{work + "/deep/down/.git"}, Temp: "/private/var/folders/T/c"}
+	profile := parseProfile(t, p.Seatbelt(false))
+	for path, want := range map[string]bool{"": false, "/conf": false, "/conf/keys": false, "/deep": false, "/deep/down": false, "/deep/down/.git": false, "/out": false,
+		"/out/cache": false, "/out/cache/x": true, "/conf/keyserver": true, "/deeper": true} {
+		if got := profile.allows("file-write-unlink", work+path); got != want {
+			t.Errorf("%s can be moved: %v", work+path, got)
+		}
+	}
+}
+
 // Paths are judged where they lie: links are followed, and a link that is protected or hidden stays so itself.
 func TestFollowed(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
