@@ -1,7 +1,10 @@
 package worktree
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -44,5 +47,53 @@ func TestCommitterOf(t *testing.T) {
 				t.Errorf("%q, signed %v", got.env, got.sign)
 			}
 		})
+	}
+}
+
+// signer signs as gpg does for git, with a signature that nobody could verify.
+const signer = "#!/bin/sh\ncat >/dev/null\necho '-----BEGIN PGP SIGNATURE-----'\necho sealed\necho '-----END PGP SIGNATURE-----'\n" +
+	"printf '\\n[GNUPG:] SIG_CREATED D\\n' >&2\n"
+
+// Who signs their commits gets the work signed when it reaches their branch: each commit, on signed parents and otherwise as it was. One that is
+// signed already is signed again only if its parent had to be. The mission's own commits stay as they are.
+func TestWorkIsSignedWhereItLands(t *testing.T) {
+	dir := t.TempDir()
+	gpg := filepath.Join(dir, "gpg")
+	put(t, gpg, signer)
+	if err := os.Chmod(gpg, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(dir, "gitconfig"))
+	for name, signed := range map[string][2]bool{"none is signed": {}, "the later one is": {false, true}, "the earlier one is": {true, false}, "both are": {true, true}} {
+		put(t, filepath.Join(dir, "gitconfig"), "[gpg]\n\tprogram = "+gpg+"\n")
+		x := newRig(t, map[string]string{"a": "a\n"})
+		base := x.begin()
+		var work []string
+		at := base.Commit
+		for i, file := range []string{"one", "two"} {
+			if at = x.later(at, map[string]string{file: file + "\n"}); signed[i] {
+				at = x.person("commit-tree", "-S", "-p", at+"^", "-m", "others", at+"^{tree}")
+			}
+			work = append(work, at)
+		}
+		put(t, filepath.Join(dir, "gitconfig"), "[gpg]\n\tprogram = "+gpg+"\n[commit]\n\tgpgSign = true\n")
+		x.merged(MergeOptions{Base: base, Tip: at})
+		landed := strings.Fields(x.person("rev-list", "--reverse", base.Head+"..HEAD"))
+		if len(landed) != len(work) {
+			t.Fatalf("%s: %d commits have landed", name, len(landed))
+		}
+		for i, id := range landed {
+			now, was := x.person("cat-file", "commit", id), x.person("cat-file", "commit", work[i])
+			if !strings.Contains(now, "\ngpgsig ") || strings.Contains(was, "\ngpgsig ") != signed[i] {
+				t.Errorf("%s: commit %d is\n%s\nand was\n%s", name, i, now, was)
+			}
+			if (id == work[i]) != (signed[0] && (i == 0 || signed[1])) {
+				t.Errorf("%s: commit %d has another id: %v", name, i, id != work[i])
+			}
+			const told = "--format=%T %an %ae %ad %B"
+			if now, was := x.person("log", "-1", told, id), x.person("log", "-1", told, work[i]); now != was {
+				t.Errorf("%s: commit %d tells %q, not %q", name, i, now, was)
+			}
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -297,5 +298,25 @@ func TestSetupsOfLayers(t *testing.T) {
 	}
 	if got := x.sh(other, "cat new d/a"); got != "n\na\n" {
 		t.Errorf("the other one has %q", got)
+	}
+}
+
+// An agent's git knows the branches and tags of the person, and nothing that was put aside: neither their stash nor the work that is kept.
+func TestRefsOfAnAgentsGit(t *testing.T) {
+	x := layeredRig(t, map[string]string{"a.txt": "a\n"})
+	x.person("tag", "-a", "-m", "first", "v1")
+	x.person("update-ref", KeptRefs+"other/1", x.head())
+	x.write("a.txt", "mine\n")
+	x.person("stash", "-q")
+	for _, branch := range []string{"loose", "packed"} {
+		if branch == "packed" {
+			x.person("pack-refs", "--all")
+		}
+		c := x.takeHead(branch)
+		got := x.sh(c, "git for-each-ref --format='%(refname)' | sort; git stash pop 2>&1; cat a.txt")
+		if want := fmt.Sprintf("refs/heads/%s\nrefs/heads/%s\nrefs/tags/v1\nNo stash entries found.\na\n", min(branch, "main"), max(branch, "main")); got != want {
+			t.Errorf("%s: an agent has %q, want %q", branch, got, want)
+		}
+		release(t, c, x.head())
 	}
 }

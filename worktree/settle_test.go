@@ -120,6 +120,13 @@ func TestLockOfWhoLives(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.want(map[string]string{"a": nine(long), "b": "", "n": "n\n"}, "")
+	put(t, lock, fmt.Sprintf("%s%d\n", lockMark, os.Getpid())) // of one that had our number before us, as in a container
+	if err := x.Settle(t.Context()); err != nil {
+		t.Errorf("a lock with our own number: %v", err)
+	}
+	if _, err := os.Lstat(lock); err == nil {
+		t.Error("a lock with our own number stays")
+	}
 }
 
 // Whatever the person is in the middle of, a merge waits for its end.

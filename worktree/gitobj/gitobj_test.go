@@ -355,19 +355,22 @@ func TestIndex(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8} { // every length of padding
 		want[strings.Repeat("n", n)] = Entry{ModeFile, id}
 	}
-	for _, version := range []string{"2", "4"} {
+	for _, version := range []string{"2", "3", "4", "4 with flags"} { // in a sparse checkout entries have more flags: version 3, or 4
 		at := filepath.Join(x.dir, ".git", "index")
 		if err := os.WriteFile(at, NewIndex(want), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		listed := x.git("", "ls-files", "-s", "-z")
-		x.git("", "update-index", "--force-write-index", "--index-version", version)
+		if version != "2" && version != "4" {
+			x.git("a\x00b/c d\x00nnn\x00", "update-index", "-z", "--skip-worktree", "--stdin")
+		}
+		x.git("", "update-index", "--force-write-index", "--index-version", version[:1])
 		if again := x.git("", "ls-files", "-s", "-z"); again != listed || strings.Count(listed, "\x00") != len(want) {
 			t.Errorf("git reads %q", listed)
 		}
 		data, err := os.ReadFile(at)
 		got := map[string]Entry{}
-		if !EachIndexed(data, 20, func(name string, e Entry) { got[name] = e }) || err != nil || !maps.Equal(got, want) {
+		if !EachIndexed(data, 20, func(name string, e Entry) { got[name] = e }) || err != nil || !maps.Equal(got, want) || data[7] != version[0]-'0' {
 			t.Errorf("version %s: %v", version, got)
 		}
 	}
