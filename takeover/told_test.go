@@ -232,6 +232,19 @@ func TestMergeOfUnfinished(t *testing.T) {
 	}
 }
 
+// Of a mission that is not complete a merge names the items of its plan that are open, and neither those that were cancelled nor the groups
+// they are in.
+func TestUnfinishedItems(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).planned()
+	r.write(".opencode/todo.md", "# P\n- [x] T1 Make a.txt @worker\n- [ ] T2 The rest\n  - [ ] T3 Make b.txt @worker\n  - [-] T4 Make c.txt @worker\n- [ ] T5 Look at it @reviewer\n")
+	r.amend(func(m *centurion.Mission) { m.Status, m.Reason = centurion.MissionPaused, "enough" })
+	got, err := r.Merge(t.Context(), r.mission.ID, MergeRequest{DryRun: true})
+	if want := []string{"it is paused (enough)", "T3 is open, T5 is open"}; err != nil || !slices.Equal(got.Unfinished, want) {
+		t.Errorf("unfinished %q, want %q, %v", got.Unfinished, want, err)
+	}
+}
+
 // Where the person's own work stands in the way a merge names the files, what to do, and what can be merged at this moment.
 func TestMergeInTheWay(t *testing.T) {
 	t.Parallel()

@@ -177,6 +177,27 @@ func TestSettleLeavesThePersonsMarks(t *testing.T) {
 	}
 }
 
+// An undo that another process records while one is applied is not taken for applied with it: the next one who settles opens its items.
+func TestSettleMeetsAnotherUndo(t *testing.T) {
+	t.Parallel()
+	d, st, marks := done(t, centurion.Mission{Status: centurion.MissionPaused, Reason: "by a person"})
+	was, err := st.Mission(t.Context(), "msn_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := d.Reversal(t.Context(), was, centurion.Reverted{What: "T2", Task: "tsk_2"}, []string{"T2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = st.Update(t.Context(), func(tx *store.Tx) error { return errors.Join(r.Record(tx), settled(tx, was, plan.View{}, nil)) })
+	if m, merr := st.Mission(t.Context(), "msn_1"); err != nil || merr != nil || len(m.Reverted) != 1 || m.Reverted[0].Marked {
+		t.Errorf("%+v, %v, %v", m.Reverted, err, merr)
+	}
+	if opened, _, err := d.Settle(t.Context(), "msn_1"); err != nil || !slices.Equal(opened, []string{"T2", "T3"}) || marks() != "T1 done, T2 open, T3 open" {
+		t.Errorf("opened %q, %v: %s", opened, err, marks())
+	}
+}
+
 // Work that is brought back after its mission was resumed is told with its items; the undo itself is no longer known then.
 func TestRestoreAfterAResume(t *testing.T) {
 	t.Parallel()
