@@ -320,3 +320,16 @@ func TestRefsOfAnAgentsGit(t *testing.T) {
 		release(t, c, x.head())
 	}
 }
+
+// A repository whose refs are not in files has no overlays, in which an agent's git would know none of its branches: it gets a whole checkout.
+func TestNoOverlayForOtherRefs(t *testing.T) {
+	x := layeredRig(t, map[string]string{"a.txt": "a\n"})
+	x.opts.Workspaces = WorkspacesAuto
+	put(t, filepath.Join(x.top, ".git", "more"), "[extensions]\n\trefStorage = reftable\n")
+	x.person("config", "include.path", "more") // where this git, which may not know them, does not look for itself
+	c := x.takeHead("work")
+	if got := x.sh(c, "git branch --show-current; git for-each-ref --format='%(refname)' refs/heads/main; cat a.txt"); c.Layered() || got != "work\nrefs/heads/main\na\n" {
+		t.Errorf("an overlay: %v; an agent sees %q", c.Layered(), got)
+	}
+	release(t, c, x.head())
+}
