@@ -72,7 +72,7 @@ func NewDocs(ws *workspace.Workspace, ttl time.Duration) *Docs {
 // Put stores a page under the requested URL, replacing an earlier one, and drops the oldest beyond the limits. The file name is
 // generated, so that no URL leads out of the directory.
 func (d *Docs) Put(asked *url.URL, p Page) (Doc, error) {
-	now := time.Now().UTC().Truncate(time.Millisecond)
+	now, soon := time.Now().UTC().Truncate(time.Millisecond), time.Now().Add(time.Minute)
 	doc := Doc{URL: asked.String(), Title: p.Title, Type: p.Type, File: fileName(asked, p.Type), Fetched: now, Expires: now.Add(d.ttl),
 		SHA256: workspace.VersionOf([]byte(p.Text)), Bytes: len(p.Text)}
 	if p.URL != doc.URL {
@@ -84,9 +84,9 @@ func (d *Docs) Put(asked *url.URL, p Page) (Doc, error) {
 	if err != nil {
 		return Doc{}, err
 	}
-	all = slices.DeleteFunc(all, func(o Doc) bool { return o.URL == doc.URL || o.File == doc.File })
-	all = append(all, doc)
-	keep, drop := bounded(all)
+	old := func(o Doc) bool { return o.URL == doc.URL || o.File == doc.File || o.Fetched.After(soon) }
+	keep, drop := bounded(append(slices.DeleteFunc(slices.Clone(all), old), doc))
+	drop = append(drop, slices.DeleteFunc(all, func(o Doc) bool { return !old(o) || o.File == doc.File })...)
 	// The index comes first, so that a crash leaves nothing unknown: an entry without its file does not count.
 	if err := d.save(keep); err != nil {
 		return Doc{}, err

@@ -80,7 +80,7 @@ func TestDocsExpire(t *testing.T) {
 // A page that is fetched again stands in the place of the first, for as long as was asked for and never longer than the most.
 func TestDocsAreReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, _ := newDocs(t, time.Hour)
+		d, dir := newDocs(t, time.Hour)
 		u := parse(t, "https://a.b/x")
 		for _, text := range []string{"old", "new"} {
 			if _, err := d.Put(u, page(u.String(), text)); err != nil {
@@ -101,6 +101,9 @@ func TestDocsAreReplaced(t *testing.T) {
 		}
 		if all, _ := d.List(); len(all) != 1 {
 			t.Errorf("as another type: %+v", all)
+		}
+		if files, _ := filepath.Glob(filepath.Join(dir, ".opencode", "docs", "a.b*")); len(files) != 1 {
+			t.Errorf("the file of the first type stays: %v", files)
 		}
 		time.Sleep(58 * time.Minute)
 		if _, _, err := d.Get(u); err != nil {
@@ -226,6 +229,17 @@ func TestDocsDoNotTrustTheirIndex(t *testing.T) {
 	}
 	if _, text, err := d.Get(u); err != nil || text != "text" {
 		t.Errorf("%q, %v", text, err)
+	}
+	// Nor do entries that were written before the clock was set back push out what is fetched now.
+	for i := range entries {
+		entries[i] = fmt.Sprintf(`{"url":"https://a.b/%d","file":"a-%016x.md","fetched":%q,"expires":%q}`, i, i, year, year)
+	}
+	put(DocsMetadata, `{"docs":[`+strings.Join(entries, ",")+`]}`)
+	if _, err := d.Put(u, page(u.String(), "text")); err != nil {
+		t.Fatal(err)
+	}
+	if _, text, err := d.Get(u); err != nil || text != "text" {
+		t.Errorf("after entries of the future: %q, %v", text, err)
 	}
 	put(doc.Path(), "changed")
 	_, _, err = d.Get(u)

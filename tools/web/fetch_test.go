@@ -65,6 +65,9 @@ func TestPrivateAddressesAreNotDialled(t *testing.T) {
 	if n := private.hits.Load(); n != 0 {
 		t.Errorf("%d connections", n)
 	}
+	if New(Config{}).pages.Transport.(*http.Transport).Proxy != nil { // the environment is read once in a process, so that no proxy can be played here
+		t.Error("a proxy connects to pages, and could connect to anything")
+	}
 	_, err := New(Config{}).Fetch(t.Context(), parse(t, "http://localhost:"+private.port), anything)
 	is(t, "hint", err, centurion.KindPermission, "not in the public network", `{"http://localhost:`+private.port+`/*": "allow"}`)
 }

@@ -8,8 +8,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"centurion"
@@ -65,6 +67,7 @@ func TestDialThroughAProxy(t *testing.T) {
 		"a private number":      {"HTTPS_PROXY", yes, "10.0.0.1:443", false, "", "not in the public network"},
 		"one that a rule names": {"HTTPS_PROXY", yes, "10.0.0.1:443", true, "CONNECT 10.0.0.1:443 by me:pass word", ""},
 		"refused by the proxy":  {"HTTPS_PROXY", "HTTP/1.1 403 Blocked by policy\r\nContent-Length: 0\r\n\r\n", "site.example:443", false, "CONNECT site.example:443 by me:pass word", "403 Blocked by policy for site.example:443"},
+		"it talks without end":  {"HTTPS_PROXY", "HTTP/1.1 200 Fine\r\nX: " + strings.Repeat("y", maxHeader) + "\r\n\r\nhello ", "site.example:443", false, "CONNECT site.example:443 by me:pass word", "EOF"},
 		"it says nothing":       {"HTTPS_PROXY", "", "site.example:443", false, "CONNECT site.example:443 by me:pass word", "EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,4 +152,26 @@ func TestProxyThatHangs(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Error(err)
 	}
+}
+
+// Only the proxy's answer is waited for with a limit: the connection itself may rest as long as it likes.
+func TestTunnelRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		var g guard.Group
+		g.Go("proxy", func() error {
+			_, err := http.ReadRequest(bufio.NewReader(far))
+			if err == nil {
+				_, err = io.WriteString(far, "HTTP/1.1 200 Fine\r\n\r\n")
+			}
+			time.Sleep(2 * DefaultTimeout)
+			_, werr := io.WriteString(far, "late")
+			return errors.Join(err, werr, far.Close())
+		})
+		_, err := tunnel(t.Context(), near, &url.URL{Host: "proxy.example"}, "site.example:443")
+		b, rerr := io.ReadAll(near)
+		if err = errors.Join(err, rerr, near.Close(), g.Wait()); err != nil || string(b) != "late" {
+			t.Errorf("%q, %v", b, err)
+		}
+	})
 }
