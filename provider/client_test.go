@@ -144,6 +144,14 @@ func TestBodiesAreClosed(t *testing.T) {
 			t.Errorf("%s: closed %d times", name, body.closed)
 		}
 	}
+	// Of an error no more is read than can say what is wrong.
+	long := strings.NewReader(strings.Repeat("x", 2*errorMaxBytes))
+	c := New(Endpoint{BaseURL: "http://model.test/v1", HTTP: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 400, Body: io.NopCloser(long)}, nil
+	})}})
+	if r := collect(t, t.Context(), c, Request{}); r.err == nil || long.Len() != errorMaxBytes {
+		t.Errorf("%d bytes of an error are left: %v", long.Len(), r.err)
+	}
 }
 
 type failing struct{ err error }

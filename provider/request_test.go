@@ -381,6 +381,9 @@ func TestSharedClient(t *testing.T) {
 	if tr := a.end.HTTP.Transport.(*http.Transport); !tr.DisableCompression || tr.TLSHandshakeTimeout == 0 || tr.MaxIdleConnsPerHost < 50 {
 		t.Errorf("the shared client is %+v", tr)
 	}
+	if a.gate.Close(time.Now().Add(time.Minute)); b.Closed() > 0 {
+		t.Error("one address refuses, and the other is held back")
+	}
 	gates.CloseIdleConnections()
 	(&Gates{}).CloseIdleConnections()
 	var idle idleCloser
