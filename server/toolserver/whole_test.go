@@ -182,3 +182,62 @@ func TestServeEnds(t *testing.T) {
 		}
 	}
 }
+
+// ending is a host whose mission ends right after it was looked at.
+type ending struct {
+	*acting
+	seq int64
+}
+
+func (e *ending) Mission(ctx context.Context, id string) (server.Mission, error) {
+	e.seq = 8
+	return e.acting.Mission(ctx, id)
+}
+
+func (e *ending) LastSeq(context.Context) (int64, error) { return e.seq, nil }
+
+// A mission that ends between two looks at it is not waited for: nothing more would come of it.
+func TestEndsBetweenLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &ending{newActing(centurion.MissionRunning), 7}
+		p := e.project()
+		p.Call = func(_ context.Context, f func(server.API) error) error { return f(e) }
+		p.Follow = func(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error] {
+			return func(yield func(centurion.Event, error) bool) {
+				if q.After < 8 && !yield(centurion.Event{Seq: 8, Type: centurion.EventMissionFailed}, nil) {
+					return
+				}
+				<-ctx.Done()
+			}
+		}
+		begin := time.Now()
+		if err := p.await(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{}}, "msn_1", time.Hour); err != nil || time.Since(begin) != 0 {
+			t.Errorf("after %v: %v", time.Since(begin), err)
+		}
+	})
+}
+
+// A call that waits ends when its server does, although the client is still there, and says why.
+func TestWaitEndsWithTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithCancelCause(t.Context())
+		ours, theirs := mcp.NewInMemoryTransports()
+		served, err := New(ctx, "1", newHost().project()).Connect(t.Context(), ours, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), theirs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		time.AfterFunc(time.Minute, func() { end(centurion.ErrShutdown) })
+		res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "mission_result", Arguments: map[string]any{"wait_seconds": 3600}})
+		if err != nil || !res.IsError || time.Since(begin) != time.Minute || res.Content[0].(*mcp.TextContent).Text != centurion.ErrShutdown.Error() {
+			t.Errorf("after %v: %+v, %v", time.Since(begin), res, err)
+		}
+		if err := errors.Join(s.Close(), served.Wait()); err != nil {
+			t.Error(err)
+		}
+	})
+}
