@@ -2,8 +2,10 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -129,6 +131,31 @@ func TestOutputIsHeld(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		if st := h.Status()[0]; st.State != Restarting || st.Err == nil || st.Err.Error() != "its process ended" {
 			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// stubborn is a process that goes on without its input until it is killed.
+type stubborn struct {
+	Process
+	end    func()
+	killed chan struct{}
+}
+
+func (s stubborn) Kill()       { s.end() }
+func (s stubborn) Wait() error { <-s.killed; return s.Process.Wait() }
+
+// A process that does not end with its input is killed, also when the program ends.
+func TestStubbornIsKilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := script(func(_ int, m sent) string { return usual(m) })
+		h := Open([]Source{native("p")}, Options{Start: func(ctx context.Context, s Start) (Process, error) {
+			p, err := start(ctx, s)
+			killed := make(chan struct{})
+			return stubborn{p, sync.OnceFunc(func() { close(killed); p.Kill() }), killed}, err
+		}})
+		if err := errors.Join(h.Settled(t.Context()), h.Close()); err != nil {
+			t.Error(err)
 		}
 	})
 }

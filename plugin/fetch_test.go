@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -94,6 +95,44 @@ func TestUnreadAnswers(t *testing.T) {
 		}
 		if err := h.Close(); err != nil || ended.Load() != maxFetches {
 			t.Errorf("%d ended, %v", ended.Load(), err)
+		}
+	})
+}
+
+// A letter that is written in two pieces reaches the plugin whole, and a request whose handler crashes is answered with that.
+func TestPartsOfAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/crash" {
+				panic("no")
+			}
+			for _, piece := range []string{"a\xc3", "\xa9b"} {
+				_, _ = io.WriteString(w, piece)
+				w.(http.Flusher).Flush()
+			}
+		})
+		var tool, got = 0, map[int]string{}
+		h := Open([]Source{native("p")}, Options{Serve: serve, Start: script(func(_ int, m sent) string {
+			switch {
+			case m.Do == "tool":
+				tool = m.ID
+				return `{"n":1,"fetch":{"path":"/letter"}}`
+			case m.Do == "fetched" && m.Params.More:
+				got[m.Params.N] += m.Params.Body
+				return " "
+			case m.Do == "fetched" && m.Params.N == 1:
+				got[1] += m.Params.Body
+				return `{"n":2,"fetch":{"path":"/crash"}}`
+			case m.Do == "fetched":
+				return fmt.Sprintf(`{"id":%d,"result":{"text":%q}}`, tool, got[1]+" "+m.Params.Error)
+			}
+			return usual(m)
+		})})
+		defer h.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if r, err := h.Call(ctx, Call{Tool: "t"}, nil, nil); err != nil || !strings.HasPrefix(r.Text, "aéb ") || !strings.Contains(r.Text, "crashed: no") {
+			t.Errorf("%+v, %v", r, err)
 		}
 	})
 }

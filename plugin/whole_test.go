@@ -243,6 +243,9 @@ func TestNobodyHolds(t *testing.T) {
 		if _, err := h.Call(t.Context(), Call{Tool: "t"}, nil, nil); err == nil || err.Error() != "call t: the plugin p is off: exit status 3, after 3 restarts: the call has not begun" {
 			t.Error(err)
 		}
+		if tools, err := h.Tools(); err != nil || len(tools) != 0 {
+			t.Errorf("the tools of one that is off are offered: %+v, %v", tools, err)
+		}
 		if ran, err := h.Run(t.Context(), "shell.env", nil, &map[string]any{}); err != nil || ran != nil || h.Has("shell.env") {
 			t.Errorf("%+v, %v", ran, err)
 		}
