@@ -275,6 +275,13 @@ func TestResultLimits(t *testing.T) {
 	if want := strings.Repeat(label, centurion.MaxFiles) + "[image answer, image/png, " + centurion.Bytes(int64(len(image))) + ": not shown]"; r.Text != want || len(r.Files) != centurion.MaxFiles {
 		t.Errorf("%d files\n%s", len(r.Files), r.Text)
 	}
+	large := append(image, make([]byte, centurion.MaxFilesBytes/8-len(image))...) // eight of these are the most
+	for i := range many {
+		many[i] = &sdk.ImageContent{MIMEType: "image/png", Data: large}
+	}
+	if r := resultOf(&sdk.CallToolResult{Content: many}); len(r.Files) != 8 || strings.Count(r.Text, ": not shown]") != len(many)-8 {
+		t.Errorf("%d large files\n%s", len(r.Files), r.Text)
+	}
 	text := func(s string) sdk.Content { return &sdk.TextContent{Text: s} }
 	full := strings.Repeat("x", MaxText)
 	for name, c := range map[string]struct {

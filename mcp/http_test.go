@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -306,4 +307,62 @@ func TestAnswerNotTaken(t *testing.T) {
 	if _, err := cs.Call(t.Context(), cs.tool(t, "r_do"), "", nil); !errors.Is(err, ErrMayHaveRun) || !strings.Contains(err.Error(), "does not take what it is sent") {
 		t.Error(err)
 	}
+}
+
+// inMemory is a server without a network.
+type inMemory func(*http.Request) (*http.Response, error)
+
+func (f inMemory) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// An answer that breaks off is fetched again, also from a server that is slow to take that up; and a server is told when nobody needs its session
+// any more.
+func TestAnswerIsResumed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reply := func(status int, kind, body string) (*http.Response, error) {
+			return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind}, "Mcp-Session-Id": {"S"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+		}
+		const stream = "text/event-stream"
+		var call player
+		resumed, ended := 0, ""
+		cs := settled(t, Options{HTTP: inMemory(func(r *http.Request) (*http.Response, error) {
+			switch {
+			case r.Method == http.MethodDelete:
+				select {
+				case <-r.Context().Done():
+					return nil, r.Context().Err()
+				case <-time.After(endLimit / 2):
+				}
+				ended += r.Header.Get("Mcp-Session-Id")
+				return reply(http.StatusNoContent, "", "")
+			case r.Method == http.MethodGet && r.Header.Get("Last-Event-Id") != "7":
+				return reply(http.StatusMethodNotAllowed, "", "")
+			case r.Method == http.MethodGet:
+				if resumed++; resumed == 1 {
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				}
+				return reply(http.StatusOK, stream, fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", call.ID, ordinary["tools/call"]))
+			}
+			var out strings.Builder
+			p := player{out: &out}
+			if err := json.NewDecoder(r.Body).Decode(&p); err != nil {
+				return nil, err
+			}
+			switch {
+			case p.Method == "tools/call":
+				call = p
+				return reply(http.StatusOK, stream, "id: 7\ndata:\n\n")
+			case len(p.ID) == 0:
+				return reply(http.StatusAccepted, "", "")
+			}
+			p.result(ordinary[p.Method])
+			return reply(http.StatusOK, "application/json", out.String())
+		})}, remote("http://server.test"))
+		if r, err := cs.Call(t.Context(), cs.tool(t, "r_do"), "", nil); err != nil || r.Text != "done" || resumed != 2 {
+			t.Errorf("%+v, %v, fetched again %d times", r, err, resumed)
+		}
+		if err := cs.Close(); err != nil || ended != "S" {
+			t.Errorf("%v, the sessions that have ended: %q", err, ended)
+		}
+	})
 }
