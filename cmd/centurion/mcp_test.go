@@ -21,6 +21,7 @@ import (
 type toolsTest struct {
 	*testing.T
 	client *mcp.ClientSession
+	env    []string
 	in     io.Closer
 	said   *strings.Builder // on standard error, after it has ended
 	ended  func()           // waits for its end
@@ -38,8 +39,9 @@ func startTools(t *testing.T, home, dir string, model *scripted.Model, flags ...
 	}
 	ours, theirs := io.Pipe()
 	answers, out := io.Pipe()
-	s := &toolsTest{T: t, in: theirs, said: &strings.Builder{}}
-	c := &cli{in: ours, out: out, err: s.said, env: []string{"HOME=" + home, "CENTURION_HOME=" + filepath.Join(home, "state"), "OPENAI_API_KEY=x", "OPENAI_BASE_URL=" + address}}
+	s := &toolsTest{T: t, in: theirs, said: &strings.Builder{},
+		env: []string{"HOME=" + home, "CENTURION_HOME=" + filepath.Join(home, "state"), "OPENAI_API_KEY=x", "OPENAI_BASE_URL=" + address}}
+	c := &cli{in: ours, out: out, err: s.said, env: s.env}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var g guard.Group
 	g.Go("mcp", func() error {
@@ -139,6 +141,12 @@ func TestToolsDelegate(t *testing.T) {
 		if _, err := os.Stat(keep); got.Summary != "done" || got.Mission.Status != "completed" || (err == nil) != tt.kept {
 			t.Errorf("%v: %+v, %v", tt.answer, got, err)
 		}
+	}
+	var out, errs strings.Builder
+	logs := &cli{in: strings.NewReader(""), out: &out, err: &errs, env: s.env}
+	if code := logs.run(t.Context(), []string{"logs", "--format", "json", "--dir", dir}); code != 0 || !strings.Contains(out.String(), `"by":"program"`) ||
+		!strings.Contains(out.String(), `"command":"the client of centurion mcp"`) {
+		t.Errorf("it is not recorded who has answered: %d %s\n%s", code, errs.String(), out.String())
 	}
 	if done, said := call[toolserver.Done](s, "send", map[string]any{"text": "what did you do?", "wait_seconds": 60}); done.Said != "done" {
 		t.Error(said)
