@@ -25,6 +25,10 @@ func TestSendFiles(t *testing.T) {
 	if err != nil || len(waiting) != 1 || len(waiting[0].Files) != 6 || !bytes.Equal(waiting[0].Files[5].Data, pdf.Data) {
 		t.Errorf("%d deliveries, %v", len(waiting), err)
 	}
+	_, err = c.Prompt(t.Context(), mail.Post{To: p.session.ID, Text: "read it", Files: files[:1]})
+	if centurion.KindOf(err) != centurion.KindConflict { // nobody works on the mission, which the host can only say if it has read the message
+		t.Errorf("a message that waits for its answer: %v", err)
+	}
 	_, err = c.Send(t.Context(), mail.Post{To: "0/", Text: "one more", Files: append(files, pdf, pdf, pdf)})
 	if centurion.KindOf(err) != centurion.KindUsage {
 		t.Errorf("too much: %v", err)
