@@ -180,7 +180,7 @@ const maxLine = 16 << 20
 func (c *Client) readEvents(r io.Reader, each func(centurion.Event) bool) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
-	for lines.Scan() {
+	for lines.Scan() && lines.Err() == nil { // a line that its host has not finished is none
 		var line struct {
 			centurion.Event
 			Error *wireError `json:"error"`

@@ -156,3 +156,19 @@ func TestAnswersOfOthers(t *testing.T) {
 func fails(err error) string {
 	return fmt.Sprintf("%v | %s | %s", err, centurion.KindOf(err), centurion.HintOf(err))
 }
+
+// A host that goes away in the middle of an event is gone, and not one that says something wrong: its reader continues with the next host.
+func TestEventIsCut(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"seq":1,"type":"task.queued"}`+"\n"+`{"seq":2,"type":"task.sta`)
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	defer srv.Close()
+	c := server.NewPortClient(srv.URL, "", "")
+	defer c.Close()
+	all, err := collect(c.Events(t.Context(), server.EventQuery{Follow: true}))
+	if len(all) != 1 || all[0].Seq != 1 || centurion.KindOf(err) != centurion.KindNetwork {
+		t.Errorf("%+v, %s", all, fails(err))
+	}
+}
