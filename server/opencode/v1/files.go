@@ -117,7 +117,7 @@ func (p *Project) findFiles(r *http.Request) (any, error) {
 	files = slices.DeleteFunc(files, func(f string) bool { return !strings.Contains(strings.ToLower(f), query) })
 	slices.SortStableFunc(files, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 	limit := int(number(r, "limit"))
-	if limit == 0 || limit > maxFound {
+	if limit <= 0 || limit > maxFound {
 		limit = maxFound
 	}
 	return some(files[:min(len(files), limit)]), nil

@@ -60,6 +60,7 @@ func TestBadRequests(t *testing.T) {
 		"an empty message":           {"POST", "/session/" + id + "/message", `{"parts":[]}`, 400, "empty"},
 		"nothing, without an answer": {"POST", "/session/" + id + "/message", `{"parts":[],"noReply":true}`, 400, "empty"},
 		"unknown type of part":       {"POST", "/session/" + id + "/message", `{"parts":[{"type":"song"}]}`, 400, `parts[0]: there is no type \"song\"`},
+		"two unknown types":          {"POST", "/session/" + id + "/message", `{"parts":[{"type":"song"},{"type":"poem"}]}`, 400, `parts[1]: there is no type \"poem\"`},
 		"a file from anywhere":       {"POST", "/session/" + id + "/message", `{"parts":[{"type":"file","mime":"text/plain","url":"file:///etc/passwd"}]}`, 400, "not in the project"},
 		"no base64":                  {"POST", "/session/" + id + "/message", `{"parts":[{"type":"file","mime":"text/plain","url":"data:text/plain;base64,%"}]}`, 400, "base64"},
 		"no picture":                 {"POST", "/session/" + id + "/message", `{"parts":[{"type":"file","mime":"image/png","url":"data:image/png;base64,/w=="}]}`, 400, "parts[0]"},
@@ -194,7 +195,7 @@ func TestFoundFilesAreLimited(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, limit := range []string{"", "&limit=103"} {
+	for _, limit := range []string{"", "&limit=103", "&limit=-1", "&limit=1e300", "&limit=Infinity"} {
 		var got []string
 		if status, body := x.ask("GET", "/find/file?query=found"+limit, ""); status != 200 || json.Unmarshal([]byte(body), &got) != nil || len(got) != maxFound {
 			t.Errorf("%s: %d, %d files", limit, status, len(got))
