@@ -94,3 +94,16 @@ func TestGuard(t *testing.T) {
 		t.Errorf("an empty token lets in: %d", w.Code)
 	}
 }
+
+// A web page may send a body without saying how long it is; that has to be JSON as well.
+func TestGuardOfStreams(t *testing.T) {
+	h := server.Guard(token, "127.0.0.1", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for kind, status := range map[string]int{"": 400, "text/plain": 400, "application/json": 200} {
+		r := httptest.NewRequest("POST", "http://127.0.0.1:4096/t/"+token+"/x", io.MultiReader(strings.NewReader("{}")))
+		r.Header.Set("Content-Type", kind)
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != status || r.ContentLength >= 0 {
+			t.Errorf("a body of %q and %d bytes: %d %s", kind, r.ContentLength, w.Code, w.Body)
+		}
+	}
+}

@@ -78,6 +78,10 @@ func TestSendAnswersBlockedMission(t *testing.T) {
 	if err != nil || got.Working || got.Task != p.task.ID || len(b.launched) > 0 {
 		t.Errorf("to the worker: %+v, %v, launched %v", got, err, b.launched)
 	}
+	got, err = p.local.Send(t.Context(), mail.Post{To: "0/", Text: "by the way", NoReply: true})
+	if err != nil || got.Working || len(b.launched) > 0 {
+		t.Errorf("without an answer: %+v, %v, launched %v", got, err, b.launched)
+	}
 	got, err = p.local.Send(t.Context(), mail.Post{To: "0/", Text: "use PostgreSQL"})
 	if err != nil || !got.Working || !slices.Equal(b.launched, []string{p.mission.ID}) {
 		t.Errorf("to the Commander: %+v, %v, launched %v", got, err, b.launched)

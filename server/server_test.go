@@ -205,6 +205,16 @@ func TestShapes(t *testing.T) {
 	if err != nil || len(msgs) != 1 || len(msgs[0].Parts) != 1 || msgs[0].Parts[0].Text != "hello" || msgs[0].Origin != centurion.OriginPerson {
 		t.Errorf("the messages are told as %+v, %v", msgs, err)
 	}
+	if err := p.store.Update(t.Context(), func(tx *store.Tx) error {
+		m := msgs[0].Info
+		m.Wrote, m.Heard = []centurion.Landed{{Commit: "c"}}, true
+		return tx.PutMessage(&m)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if msgs, err := p.local.Messages(t.Context(), p.session.ID); err != nil || msgs[0].Info.Wrote != nil || msgs[0].Info.Heard {
+		t.Errorf("what the host keeps of a message is told: %+v, %v", msgs[0].Info, err)
+	}
 	if n := m.Noun(); n.ID != m.ID || n.Usage.USD != 0.5 || n.Options.MaxCost != 2 || n.Todo != ".opencode/todo.md" {
 		t.Errorf("the noun is %+v", n)
 	}

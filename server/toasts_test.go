@@ -74,6 +74,9 @@ func TestToasts(t *testing.T) {
 		!strings.HasPrefix(toasts[0].Message, "Task completed: Write a (0s)\nRunning (2): [1/4]\n") || !strings.HasSuffix(toasts[0].Message, "Slots: 2/7 · worker 2/10") {
 		t.Errorf("from the middle on: %d facts, %+v", facts, toasts)
 	}
+	if facts, toasts := told(server.EventQuery{Mission: p.mission.ID, Toasts: true, After: stored}); facts != 0 || len(toasts) != 0 {
+		t.Errorf("after everything: %d facts, %+v", facts, toasts)
+	}
 	if facts, toasts := told(server.EventQuery{Mission: p.mission.ID, Toasts: true}); facts != 6 || len(toasts) != 2 || toasts[0].Title != "Mission started" {
 		t.Errorf("from the start: %d facts, %+v", facts, toasts)
 	}

@@ -2,12 +2,15 @@ package server_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"centurion"
+	"centurion/guard"
 	"centurion/orchestrator"
 	"centurion/server"
 	"centurion/store"
@@ -180,4 +183,37 @@ func TestInterrupted(t *testing.T) {
 	if m, err := p.local.Mission(t.Context(), p.mission.ID); err != nil || m.Status != centurion.MissionRunning {
 		t.Errorf("its host tells it as %s, %v", m.Status, err)
 	}
+}
+
+// A mission that waits on a full disk is told as paused, with the reason: nothing can be recorded then.
+func TestWaitsForSpace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := hosting(t)
+		p.mission.Status, p.mission.Reason = centurion.MissionRunning, ""
+		if err := p.store.Update(t.Context(), func(tx *store.Tx) error { return tx.PutMission(&p.mission) }); err != nil {
+			t.Fatal(err)
+		}
+		told := func(status centurion.MissionStatus, reason string) {
+			t.Helper()
+			m, err := p.local.Mission(t.Context(), p.mission.ID)
+			all, lerr := p.local.Missions(t.Context())
+			if err != nil || lerr != nil || m.Status != status || m.Reason != reason || all[0].Status != status || all[0].Reason != reason {
+				t.Errorf("it is %s (%s), in the list %s (%s); %v, %v", m.Status, m.Reason, all[0].Status, all[0].Reason, err, lerr)
+			}
+		}
+		ctx, free := context.WithCancel(t.Context())
+		defer free()
+		var g guard.Group
+		g.Go("wait for space", func() error {
+			p.local.Host.Space.Await(ctx, p.mission.ID, errors.New("no space"))
+			return nil
+		})
+		synctest.Wait()
+		told(centurion.MissionPaused, "waiting for space: no space")
+		free()
+		if err := g.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		told(centurion.MissionRunning, "")
+	})
 }
