@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/orchestrator/control"
 	"centurion/orchestrator/mail"
 	"centurion/server"
 )
@@ -48,5 +49,26 @@ func TestBridgePrompts(t *testing.T) {
 	b := &Bridge{API: func() server.API { return host }, Moved: func(context.Context, server.API) (bool, error) { return false, nil }}
 	if _, err := b.Prompt(t.Context(), PromptParams{Session: "ses_1", Text: "x"}); centurion.KindOf(err) != centurion.KindNetwork || len(host.posts) != 1 {
 		t.Errorf("nobody has taken over: %v after %d posts", err, len(host.posts))
+	}
+}
+
+// moving is a host in which something happens whenever it is asked for a state.
+type moving struct {
+	posted
+	seq int64
+}
+
+func (m *moving) LastSeq(context.Context) (int64, error) { return m.seq, nil }
+
+func (m *moving) State(context.Context, string) (control.State, error) {
+	m.seq++
+	return control.State{}, nil
+}
+
+// Who subscribes after the number of a state is told of everything that the state does not have yet.
+func TestStateIsNotOlderThanItsNumber(t *testing.T) {
+	b := &Bridge{API: func() server.API { return &moving{seq: 42} }}
+	if st, err := b.State(t.Context(), "ses_1"); err != nil || st.Seq != 42 {
+		t.Errorf("%+v, %v", st, err)
 	}
 }
