@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"centurion"
 	"centurion/server"
@@ -69,4 +71,32 @@ func TestResource(t *testing.T) {
 	if _, _, err := x.project.Content(t.Context(), part("issue://9")); centurion.KindOf(err) != centurion.KindNotFound {
 		t.Error(err)
 	}
+}
+
+// slow is a host one of whose servers is never connected.
+type slow struct{ server.API }
+
+func (slow) Servers(ctx context.Context, wait bool) ([]server.ToolServer, error) {
+	if wait {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return []server.ToolServer{{Name: "slow", State: "connecting"}, {Name: "linear", State: "ready", Prompts: []server.ServerPrompt{{Name: "linear:review"}}}}, nil
+}
+
+// A server that hangs keeps a client from the commands of the others for no longer than a moment.
+func TestServerHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &Project{API: func() server.API { return slow{} }, Catalog: func(context.Context) (Catalog, error) { return Catalog{}, nil }}
+		began := time.Now()
+		all, err := p.Commands(t.Context())
+		if err != nil || len(all) != 1 || all[0].Name != "linear:review" || time.Since(began) != patience {
+			t.Errorf("%+v, %v after %s", all, err, time.Since(began))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := p.Commands(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("for a client that has left: %v", err)
+		}
+	})
 }

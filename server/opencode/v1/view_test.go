@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 
@@ -196,5 +197,79 @@ func TestFactOutlivesItsHost(t *testing.T) {
 	}
 	if text, err := reader.Next(t.Context()); err != nil || !strings.Contains(string(text), "msg_1") {
 		t.Errorf("told %s, %v", text, err)
+	}
+}
+
+// whole is a host with one answer.
+type whole struct {
+	server.API
+	answer server.Message
+}
+
+func (w *whole) Message(_ context.Context, _, _ string, parts ...string) (server.Message, error) {
+	m := w.answer
+	m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p centurion.Part) bool { return len(parts) > 0 && !slices.Contains(parts, p.ID) })
+	return m, nil
+}
+
+func (w *whole) Session(_ context.Context, id string) (centurion.Session, error) {
+	return centurion.Session{ID: id}, nil
+}
+
+// An answer is told as whole when the last of its calls has ended, and at once if none of them will run any more.
+func TestAnswerEndsWithItsCalls(t *testing.T) {
+	call := func(id string, status centurion.ToolStatus) centurion.Part {
+		return centurion.Part{ID: id, Type: centurion.PartTool, Tool: "bash", State: &centurion.ToolState{Status: status}}
+	}
+	w := &whole{}
+	p := &Project{API: func() server.API { return w }}
+	p.view.parts, p.view.held = map[string]bool{}, map[string]*unended{}
+	reader := p.hub.Reader()
+	tells := func(parts ...string) (all []string) {
+		t.Helper()
+		if err := p.tellParts(t.Context(), "ses_1", "msg_1", parts...); err != nil {
+			t.Fatal(err)
+		}
+		for !reader.Waits() {
+			var e told
+			if text, err := reader.Next(t.Context()); err != nil || json.Unmarshal(text, &e) != nil {
+				t.Fatalf("%s, %v", text, err)
+			}
+			all = append(all, brief(e))
+		}
+		return all
+	}
+	expect := func(got []string, want ...string) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("told %q, want %q", got, want)
+		}
+	}
+	w.answer.Info = centurion.Message{ID: "msg_1", SessionID: "ses_1", Role: centurion.RoleAssistant, Finish: centurion.FinishToolCalls, Time: centurion.MessageTime{Created: 1, Completed: 2}}
+	w.answer.Parts = []centurion.Part{call("prt_1", centurion.ToolPending), call("prt_2", centurion.ToolPending), {ID: "prt_3", Type: centurion.PartStepFinish}}
+	expect(tells(), "part bash pending", "part bash pending")
+	w.answer.Parts[0] = call("prt_1", centurion.ToolCompleted)
+	expect(tells("prt_1"), "part bash completed")
+	w.answer.Parts[1] = call("prt_2", centurion.ToolError)
+	expect(tells("prt_2"), "part bash error", "part step-finish", "message assistant whole")
+
+	w.answer.Info.Finish = centurion.FinishCancelled
+	w.answer.Parts = []centurion.Part{call("prt_4", centurion.ToolPending), {ID: "prt_5", Type: centurion.PartStepFinish}}
+	expect(tells(), "part bash pending", "part step-finish", "message assistant whole")
+}
+
+// A turn that was ended on purpose has OpenCode's name for that, which its clients do not show as a failure.
+func TestNamesOfErrors(t *testing.T) {
+	p := &Project{}
+	reader := p.hub.Reader()
+	for kind, want := range map[centurion.Kind]string{centurion.KindCancelled: "MessageAbortedError", centurion.KindInterrupted: "MessageAbortedError", centurion.KindBudget: "MessageAbortedError",
+		centurion.KindNetwork: "UnknownError", "": "UnknownError"} {
+		if err := p.tellError(t.Context(), centurion.Event{Session: "ses_1", Data: event.Data(map[string]any{"kind": kind, "error": "why"})}); err != nil {
+			t.Fatal(err)
+		}
+		text, err := reader.Next(t.Context())
+		if err != nil || !strings.Contains(string(text), `{"sessionID":"ses_1","error":{"name":"`+want+`","data":{"message":"why"}}}`) {
+			t.Errorf("%s: %s, %v", kind, text, err)
+		}
 	}
 }

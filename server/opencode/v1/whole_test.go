@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +22,7 @@ import (
 func TestFoundWhole(t *testing.T) {
 	x := newRig(t)
 	dir := x.mission.Directory
-	for name, text := range map[string]string{"src/a_hello.go": "package hello\r\n// hello hello\n", "hello": "\xff hello", "zz": strings.Repeat("many\n", maxFound+3)} {
+	for name, text := range map[string]string{"src/a_hello.go": "package hello\r\n// hello hello\n", "hello": "\xff hello", "nul": "a\x00b", "zz": strings.Repeat("many\n", maxFound+3)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -43,6 +44,7 @@ func TestFoundWhole(t *testing.T) {
 		"/find?pattern=none":       `[]`,
 		"/file/status":             `[]`,
 		"/find/symbol":             `[]`,
+		"/file/content?path=nul":   `{"type":"binary","content":"YQBi","encoding":"base64"}`,
 		"/file/content?path=hello": `{"type":"binary","content":"/yBoZWxsbw==","encoding":"base64"}`,
 	} {
 		if status, body := x.ask("GET", path, ""); status != 200 || body != want {
@@ -145,5 +147,26 @@ func TestFirstMessageWhole(t *testing.T) {
 	tells, broken = nil, &centurion.Error{Kind: centurion.KindConflict, Msg: "the host is gone"}
 	if status, body := ask(); status != 400 || !strings.Contains(body, "the host is gone") {
 		t.Errorf("events that break off: %d %s", status, body)
+	}
+}
+
+// A client that leaves while its first message begins a mission does not keep that from being begun.
+func TestFirstMessageOutlivesItsClient(t *testing.T) {
+	x := newRig(t)
+	_, opened := x.ask("POST", "/session", `{"agent":"assistant"}`)
+	var s struct{ ID string }
+	if err := json.Unmarshal([]byte(opened), &s); err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	x.project.Begin = func(ctx context.Context, b Begin) (server.Mission, error) {
+		x.begun = append(x.begun, b)
+		leave()
+		return server.Mission{}, ctx.Err()
+	}
+	w := httptest.NewRecorder()
+	x.project.Handler().ServeHTTP(w, httptest.NewRequestWithContext(ctx, "POST", "/session/"+s.ID+"/prompt_async", strings.NewReader(`{"parts":[{"type":"text","text":"go"}]}`)))
+	if len(x.begun) != 1 || w.Code != http.StatusNoContent {
+		t.Errorf("%d begun, %d %s", len(x.begun), w.Code, w.Body)
 	}
 }
