@@ -224,6 +224,8 @@ func TestFacts(t *testing.T) {
 			oneTold + "Tasks|Running (0): [0/1]⏎Queued (1):⏎· Write a (worker) - 12s⏎Slots: 0/50|info|3000\n"},
 		"ended before the mission's end": {one().ended("a", centurion.TaskCompleted).fact(centurion.EventMissionCompleted, `{}`),
 			oneTold + "|Task completed: Write a (12s)|success|4000\nMission complete|Mend it⏎0s|success|8000\n"},
+		"ended before the mission's pause": {one().ended("a", centurion.TaskCompleted).fact(centurion.EventMissionPaused, `{}`),
+			oneTold + "|Task completed: Write a (12s)|success|4000\nMission paused|Mend it|warning|8000\n"},
 		"nothing of note": {start().fact(centurion.EventTodoUpdated, `{}`).fact(centurion.EventToolCompleted, `{}`).fact(centurion.EventMessageUpdated, `{}`).fact(centurion.EventVerifyFailed, `{}`), told},
 		"odd data": {(&script{}).fact(centurion.EventMissionStarted, `[]`).fact(centurion.EventMissionCompleted, `7`).fact(centurion.EventTaskCompleted, `null`),
 			"Mission started|Mission started|info|4000\nMission complete|0s|success|8000\n"},

@@ -3,7 +3,9 @@ package page
 import (
 	"bufio"
 	"flag"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -225,5 +227,49 @@ func TestLive(t *testing.T) {
 	x.asks(permission)
 	if got := told(); got != "changed" {
 		t.Errorf("after an ask it tells %q: %v", got, lines.Err())
+	}
+}
+
+// A mission's page has what its own agents ask, and nothing of others.
+func TestAsksOfOneMission(t *testing.T) {
+	x := newRig(t)
+	x.asks(permission)
+	for mission, want := range map[string]bool{"msn_running": true, "msn_ended": false} {
+		if resp, text := x.get(x.base + "mission/" + mission); resp.StatusCode != http.StatusOK || strings.Contains(text, `id="per_1"`) != want {
+			t.Errorf("%s: %s, shows the ask: %v", mission, resp.Status, !want)
+		}
+	}
+}
+
+// Of very many missions the list has those that come first, and says how many it leaves out.
+func TestListIsLimited(t *testing.T) {
+	x := newRig(t)
+	if err := x.Update(t.Context(), func(tx *store.Tx) error {
+		for i := range mostRows {
+			m := x.mission
+			m.ID, m.Goal, m.Status = fmt.Sprintf("msn_%d", i), "One of many", centurion.MissionPaused
+			if err := tx.PutMission(&m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	_, text := x.get(x.base)
+	if many := strings.Count(text, "One of many"); many > mostRows-1 || many < mostRows-2 || !strings.Contains(text, "2 older") || !strings.Contains(text, "msn_running") {
+		t.Errorf("%d of them are listed: %.2000s", many, text)
+	}
+}
+
+// An answer that is too long is none: what asked still waits.
+func TestAnswerIsTooLong(t *testing.T) {
+	x := newRig(t)
+	link := x.asks(permission)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, link, strings.NewReader(url.Values{"answer": {"reject"}, "words": {strings.Repeat("x", maxForm)}}.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	w := httptest.NewRecorder()
+	if x.site.ServeHTTP(w, r); w.Code != http.StatusBadRequest || x.answered("per_1") != "" {
+		t.Errorf("%d, answered with %.20q", w.Code, x.answered("per_1"))
 	}
 }
