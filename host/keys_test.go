@@ -40,7 +40,7 @@ func (m spoken) Stream(_ context.Context, req provider.Request) iter.Seq2[provid
 }
 
 // S7: neither what a model is sent nor what it says has a key, however the answer is cut; the arguments of a call do what they say, and a
-// thought that was changed is not signed any more.
+// thought that was changed is not signed any more, unlike one after it.
 func TestModelGetsNoKeys(t *testing.T) {
 	const own, pat = "zq7-0wn-key", "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 	signed := map[string]any{"signature": "x"}
@@ -48,6 +48,7 @@ func TestModelGetsNoKeys(t *testing.T) {
 	m := withholding{spoken{asked: &req, deltas: []provider.Delta{
 		{Type: provider.Reasoning, Text: "clean"}, {Type: provider.ReasoningEnd, Metadata: signed},
 		{Type: provider.Reasoning, Text: "it is " + own}, {Type: provider.ReasoningEnd, Metadata: signed},
+		{Type: provider.Reasoning, Text: "clean again"}, {Type: provider.ReasoningEnd, Metadata: signed},
 		{Type: provider.ReasoningEnd, Metadata: signed},
 		{Type: provider.Text, Text: "the key " + pat + " and gh"},
 		{Type: provider.CallStart, CallID: "a", Name: "write"}, {Type: provider.CallStart, Index: 1, CallID: "b", Name: "bash"},
@@ -55,7 +56,7 @@ func TestModelGetsNoKeys(t *testing.T) {
 		{Type: provider.Done, Finish: "stop"},
 	}}, redact.New(redact.Key{Name: "OWN", Value: own})}
 	got := said(t, m, nil)
-	want := `2"clean" 3+ 2"it is [key OWN]" 3 3+ 1"the key [key github] and gh" 4 4 5"{\"content\":\"zq7-0wn-key\"}" 5"{}" 6 5"zq7" 7`
+	want := `2"clean" 3+ 2"it is [key OWN]" 3 2"clean again" 3+ 3+ 1"the key [key github] and gh" 4 4 5"{\"content\":\"zq7-0wn-key\"}" 5"{}" 6 5"zq7" 7`
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

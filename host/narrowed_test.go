@@ -40,3 +40,22 @@ func TestRestrictionsStay(t *testing.T) {
 		t.Errorf("told %q", got)
 	}
 }
+
+// A fault of the configuration is told once while it stays, and again when it comes back after a good one.
+func TestFaultThatComesBackIsTold(t *testing.T) {
+	x := newProject(t, nil)
+	if err := os.Mkdir(filepath.Join(x.Dir, ".opencode"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	renew := x.renewer()
+	const faulty = `{"max_cost": "much"}`
+	for i, text := range []string{faulty, faulty + " ", `{"max_cost": 1}`, faulty} {
+		if err := os.WriteFile(filepath.Join(x.Dir, ".opencode", "centurion.jsonc"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		renew.Models(t.Context())
+		if got, want := strings.Count(x.noted(), "until then, the configuration stays as it was"), []int{1, 1, 1, 2}[i]; got != want {
+			t.Errorf("after %s the fault was told %d times, want %d:\n%s", text, got, want, x.noted())
+		}
+	}
+}
