@@ -4,9 +4,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"centurion"
 	"centurion/event"
+	"centurion/guard"
 	"centurion/loop"
 	"centurion/provider/scripted"
 )
@@ -90,6 +92,25 @@ func TestBareEndIsQuestionedOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What the mission's own agent still changes because of a message that came during the final checks is checked, too.
+func TestWorkAfterTheFinalChecksIsChecked(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(say("done"), do(writes("a.txt", "bad\n")), say("that, too"), do(writes("a.txt", "good\n")), say("now it is right")),
+	}, func(r *rig) {
+		var g guard.Group
+		m := r.start(centurion.MissionOptions{Verify: []string{"build 1m", "lacks a.txt bad"}})
+		done := r.inBackground(&g, m.ID)
+		time.Sleep(30 * time.Second)
+		r.send(m.ID, "0/", "write a.txt, too", false)
+		r.is(<-done, centurion.MissionCompleted, "")
+		if err := g.Wait(); err != nil {
+			t.Error(err)
+		}
+		equal(t, "a.txt", strings.TrimSpace(r.read("a.txt")), "good")
+		equal(t, "runs of the first check", r.shell.times("build 1m"), 3)
+	})
 }
 
 // A check that the Commander has given and that is red keeps the mission from an end by text, and by a check that can only pass, too. That one

@@ -55,3 +55,33 @@ func TestNoticeIsNoFailure(t *testing.T) {
 		equal(t, "returns told", strings.Join(r.returns(m.ID, task.ID), "; "), "question  0; check holds a.txt good 1")
 	})
 }
+
+// What the mission's own agent writes comes back as often as others' work, and begins to count anew once it was merged.
+func TestOwnWorkComesBack(t *testing.T) {
+	t.Parallel()
+	const bad, good = "<<<<<<< mine\none\n=======\ntwo\n>>>>>>> theirs\n", "one and two\n"
+	ticked := call("update_todo", args{"items": []args{{"id": "T1", "status": "done"}}})
+	for name, test := range map[string]struct {
+		then   []scripted.Answer
+		status centurion.MissionStatus
+		reason string
+	}{
+		"merged in between": {[]scripted.Answer{do(writes("x.txt", good)), say("later"), do(writes("x.txt", bad)), say("later"), do(writes("x.txt", "both\n")), do(ticked), say("done")},
+			centurion.MissionCompleted, ""},
+		"twice in a row": {[]scripted.Answer{say("later")}, centurion.MissionBlocked,
+			"The commander's own changes could not be merged, 2 times: it leaves conflict markers in x.txt. What should be done?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first := []scripted.Answer{do(plans("- [ ] T1 One", "  - verify: `exists x.txt`"), writes("x.txt", bad)), say("later")}
+			r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{"commander": steps(append(first, test.then...)...)})
+			r.cfg.Returns = 1
+			r.restart()
+			m := r.mission(centurion.MissionOptions{})
+			r.is(m, test.status, test.reason)
+			if want := map[bool]string{true: "both"}[test.reason == ""]; r.branchHas(m.ID, "x.txt") != want {
+				t.Errorf("the branch has %q, want %q", r.branchHas(m.ID, "x.txt"), want)
+			}
+		})
+	}
+}

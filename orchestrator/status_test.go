@@ -100,6 +100,23 @@ func TestDoubtfulItemIsMended(t *testing.T) {
 	})
 }
 
+// An item that is done and in doubt stays done where the work on it is refused: nobody works on it, and its review can still begin.
+func TestRefusedMendingLeavesItsItemDone(t *testing.T) {
+	again := args{"agent": "worker", "description": "again", "prompt": "again", "item": "T1", "budget": args{"rounds": 600}}
+	bubble(t, map[string]script{
+		"commander": steps(do(barePlan("- [ ] T1 One", "- [ ] T2 Review @reviewer", "  - after: T1")), do(work("T1", "x")), say("I wait"),
+			do(call("delegate_task", again)), do(call("read", args{"filePath": todoMD})), do(handTo("reviewer", "T2", "look")), say("I wait")),
+		"worker":   steps(after(time.Second, say("made"))),
+		"reviewer": steps(do(look), say("PASS")),
+	}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{MaxRounds: 50})
+		r.is(m, centurion.MissionCompleted, "")
+		has(t, r.results(m.ID, "delegate_task")[1], "a budget of 600 requests does not fit")
+		has(t, r.results(m.ID, "read")[0], "[x] T1 One")
+		equal(t, "requests of workers", len(r.requests("worker")), 1)
+	})
+}
+
 // The status never offers the end while a task lives, counts what waits apart, and names what has no item.
 func TestStatusWhileTasksLive(t *testing.T) {
 	bubble(t, map[string]script{

@@ -9,6 +9,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/guard"
+	"centurion/permission"
 	"centurion/provider/scripted"
 )
 
@@ -207,6 +208,17 @@ func TestRaceThatCannotBeRun(t *testing.T) {
 			equal(t, "tasks", len(r.tasks(m.ID)), 0)
 		})
 	}
+}
+
+// Each agent of a race needs the permission to be handed work, whichever agent the call names.
+func TestRaceNeedsPermissionForEachAgent(t *testing.T) {
+	t.Parallel()
+	r := racing(t, "alice, bob", "exists a.txt", map[string]script{})
+	r.cfg.Rules = permit("task", "bob", permission.Deny)
+	r.restart()
+	m := r.mission(centurion.MissionOptions{})
+	has(t, r.results(m.ID, "delegate_task")[0], "not allowed: task bob")
+	equal(t, "tasks", len(r.tasks(m.ID)), 0)
 }
 
 // Where all sessions share one directory there are no races.
