@@ -294,9 +294,8 @@ func words(command string) []string {
 	return out
 }
 
-// CanOnlyPass reports whether a command always passes, and so proves nothing: `true`, `…
-//
-// true`. It returns false unless that is clear from the text alone.
+// CanOnlyPass reports whether a command always passes, and so proves nothing, such as `true`. It returns false unless that is clear from
+// the text alone.
 func CanOnlyPass(command string) bool { return trivial(command) }
 
 // trivial reports whether a command can only pass: `true`, `:`, `exit 0`, `echo …`, and combinations of them. Anything that ends in `||` with one of
