@@ -113,7 +113,7 @@ func (c *Client) Asks(ctx context.Context) ([]store.Ask, error) {
 
 // Answer answers an ask.
 func (c *Client) Answer(ctx context.Context, ask, answer string) error {
-	return c.post(ctx, "/asks/"+url.PathEscape(ask), answerBody{answer})
+	return c.post(ctx, "/asks/"+url.PathEscape(ask), answerBody{answer, peerOf(ctx).Command})
 }
 
 // Cancel ends a mission or a task.

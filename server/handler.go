@@ -89,7 +89,7 @@ func (h handler) posts() map[string]http.HandlerFunc {
 	type request = *http.Request
 	posts := map[string]http.HandlerFunc{
 		"/asks/{id}": post(func(ctx context.Context, r request, b answerBody) (any, error) {
-			return done(h.api.Answer(ctx, r.PathValue("id"), b.Answer))
+			return done(h.api.Answer(b.by(ctx), r.PathValue("id"), b.Answer))
 		}),
 		"/missions": post(func(ctx context.Context, _ request, b startBody) (any, error) {
 			return h.api.Start(ctx, b.Goal, b.Options)
@@ -193,6 +193,15 @@ func authorized(token string, refused func(sandbox.Peer), next http.Handler) htt
 
 type answerBody struct {
 	Answer string `json:"answer"`
+	Client string `json:"client,omitempty"` // the program for which this one answers; without it a person is taken to be there
+}
+
+// by says which process answers.
+func (b answerBody) by(ctx context.Context) context.Context {
+	if p := peerOf(ctx); p.Own && b.Client != "" {
+		return WithPeer(ctx, sandbox.Peer{PID: p.PID, Command: b.Client})
+	}
+	return ctx
 }
 
 type cancelBody struct {

@@ -13,6 +13,7 @@ import (
 	"centurion/orchestrator/mail"
 	"centurion/orchestrator/retention"
 	"centurion/orchestrator/roots"
+	"centurion/sandbox"
 	"centurion/server"
 	"centurion/takeover"
 )
@@ -22,7 +23,10 @@ func requests(t *testing.T, c *server.Client) map[string]func() error {
 	ctx := t.Context()
 	got := func(_ any, err error) error { return err }
 	return map[string]func() error{
-		`POST /asks/a%2Fb {"answer":"once"}`:   func() error { return c.Answer(ctx, "a/b", "once") },
+		`POST /asks/a%2Fb {"answer":"once"}`: func() error { return c.Answer(ctx, "a/b", "once") },
+		`POST /asks/a {"answer":"once","client":"p"}`: func() error {
+			return c.Answer(server.WithPeer(ctx, sandbox.Peer{PID: 1, Command: "p"}), "a", "once")
+		},
 		`POST /stop {"id":"i","reason":"why"}`: func() error { return c.Stop(ctx, "i", "why") },
 		`POST /send {"to":"0/","text":"hi"}`:   func() error { return got(c.Send(ctx, mail.Post{To: "0/", Text: "hi"})) },
 		`POST /tidy {"dry_run":true}`:          func() error { return got(c.Tidy(ctx, retention.TidyOptions{DryRun: true})) },
