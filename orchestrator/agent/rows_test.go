@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"centurion/recovery"
 	"centurion/session"
 	"centurion/store"
+	"centurion/store/storetest"
 	"centurion/workspace"
 )
 
@@ -34,15 +34,12 @@ func (s *seen) News(context.Context) ([]centurion.Message, error) { return nil, 
 // conversationOf is the loaded conversation of a mission's own agent or of a task in its first attempt.
 func conversationOf(t *testing.T, m centurion.Mission, task *centurion.Task) *Conversation {
 	t.Helper()
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := storetest.Open(t)
 	ws, err := workspace.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = errors.Join(st.Close(), ws.Close()) })
+	t.Cleanup(func() { _ = ws.Close() })
 	m.ID, m.Session, m.Status = "msn_1", "ses_0", centurion.MissionRunning
 	model := &centurion.SessionModel{Provider: "p", ID: "own"}
 	rec := centurion.Session{ID: "ses_0", Agent: "commander", Model: model, Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/"}}

@@ -16,6 +16,7 @@ import (
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/store"
+	"centurion/store/storetest"
 	"centurion/tools"
 	"centurion/workspace"
 )
@@ -32,11 +33,8 @@ func project(t *testing.T, files map[string]string) (*workspace.Workspace, *stat
 	for name, text := range files {
 		put(t, ws, name, text)
 	}
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _, _ = st.Close(), ws.Close() })
+	st := storetest.Open(t)
+	t.Cleanup(func() { _ = ws.Close() })
 	ctx, end := context.WithCancelCause(t.Context())
 	t.Cleanup(func() { end(nil) })
 	return ws, state.New(ctx, end, st, centurion.Mission{ID: "msn_1"}, agents.Default())

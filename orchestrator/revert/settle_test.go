@@ -2,7 +2,6 @@ package revert
 
 import (
 	"errors"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/store"
+	"centurion/store/storetest"
 	"centurion/workspace"
 )
 
@@ -28,10 +28,7 @@ func done(t *testing.T, m centurion.Mission) (d *Desk, st *store.Store, marks fu
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ws.Close() })
-	if st, err = store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db")); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
+	st = storetest.Open(t)
 	if err := ws.WriteFile(ws.Todo().Path(), []byte(reviewedPlan)); err != nil {
 		t.Fatal(err)
 	}

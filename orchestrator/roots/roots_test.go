@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,21 +12,19 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/store"
+	"centurion/store/storetest"
 	"centurion/workspace"
 )
 
 // desk is that of a project without conversations, changed by f. It notes what it asks of others.
 func desk(t *testing.T, f func(tx *store.Tx) error) (d *Desk, asked *[]string) {
 	t.Helper()
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := storetest.Open(t)
 	ws, err := workspace.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = st.Close(), ws.Close() })
+	t.Cleanup(func() { _ = ws.Close() })
 	asked = &[]string{}
 	note := func(what ...string) { *asked = append(*asked, strings.Join(what, " ")) }
 	d = &Desk{Store: st, Workspace: ws, Version: "v1",

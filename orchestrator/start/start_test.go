@@ -23,6 +23,7 @@ import (
 	"centurion/orchestrator/roots"
 	"centurion/permission"
 	"centurion/store"
+	"centurion/store/storetest"
 	"centurion/tools"
 	"centurion/workspace"
 )
@@ -34,11 +35,8 @@ func newStarter(t *testing.T) *Starter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = errors.Join(st.Close(), ws.Close()) })
+	st := storetest.Open(t)
+	t.Cleanup(func() { _ = ws.Close() })
 	project := isolation.NewProject(st, ws, nil, nil)
 	rules := func(string) []permission.Level {
 		return []permission.Level{{Name: "test", Rules: []permission.Rule{{Permission: "task", Pattern: "reviewer", Action: permission.Deny}}}}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,6 +15,7 @@ import (
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/store"
+	"centurion/store/storetest"
 	"centurion/tools"
 	"centurion/workspace"
 )
@@ -23,15 +23,12 @@ import (
 // delegating is how the mission's own agent, or a task of it, hands out work in a mission with these tasks; each has the session of its number.
 func delegating(t *testing.T, m centurion.Mission, of string, tasks ...centurion.Task) *delegator {
 	t.Helper()
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := storetest.Open(t)
 	ws, err := workspace.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = errors.Join(st.Close(), ws.Close()) })
+	t.Cleanup(func() { _ = ws.Close() })
 	m.ID, m.Session, m.Status = "msn_1", "ses_0", centurion.MissionRunning
 	session := func(id, agent, address string) centurion.Session {
 		return centurion.Session{ID: id, Agent: agent, Model: &centurion.SessionModel{Provider: "p", ID: "m"}, Metadata: centurion.SessionMeta{Mission: m.ID, Address: address}}
